@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from difflab.core.optional import absence
 from difflab.errors import DifflabError, UnsupportedError
-from difflab.lab.outcomes import Row, trial
 from difflab.lab.sampling import RATIOS, paired
-from difflab.lab.sweep import CellType, Task
+from difflab.lab.sweep import CellType, Row, Task, trial
 
 __all__ = ["OWN", "TIMED", "in_turns", "require_same", "tool_tasks"]
 
@@ -39,7 +38,7 @@ def tool_tasks(
     sources : callable
         Returns the provenance of a tool's rows.
     timeouts : dict
-        As for `difflab.lab.outcomes.trial`.
+        As for `difflab.lab.sweep.trial`.
     """
     case = next(iter(key.values()))
     for tool, measure in measures.items():

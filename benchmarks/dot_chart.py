@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from difflab.core.quantities import bytes_text, seconds
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, marker, seconds_tick, titled_figure
-from difflab.report.style import clean
+from difflab.report.terminal import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

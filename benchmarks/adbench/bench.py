@@ -24,9 +24,8 @@ from difflab.core.strict_json import strict
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
-from difflab.lab.outcomes import together
 from difflab.lab.sampling import SHORTEST, TimeSampler, spread
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, SweepRow, Task, together
 from difflab.methods.timer import elapsed
 
 __all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "draw", "tasks"]

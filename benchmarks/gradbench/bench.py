@@ -20,8 +20,7 @@ from benchmarks.gradbench.drawing import draw
 from benchmarks.gradbench.session import Evaluation, GoldenAnswers, Session, session
 from difflab.errors import InputError
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row, together
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, Row, Task, together
 
 __all__ = ["LAYOUT", "TOLERANCE", "chosen_tools", "draw", "tasks"]
 

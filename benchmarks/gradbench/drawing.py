@@ -11,8 +11,7 @@ from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

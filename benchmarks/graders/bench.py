@@ -15,9 +15,8 @@ from benchmarks.graders.faults import FAULTS
 from benchmarks.graders.graders import GRADERS, Grader, Judgement
 from difflab.errors import InputError, described
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row, trial
 from difflab.lab.record import Status
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, Row, Task, trial
 
 __all__ = ["LAYOUT", "QUICK", "draw", "tasks"]
 

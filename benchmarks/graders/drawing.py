@@ -13,8 +13,7 @@ from difflab.core.quantities import count, percent, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import INK, titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

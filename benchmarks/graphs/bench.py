@@ -22,9 +22,8 @@ from difflab.core.environ import environment_variables
 from difflab.core.worker import Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row
 from difflab.lab.record import cell_types
-from difflab.lab.sweep import SweepRow, Task, number
+from difflab.lab.sweep import Row, SweepRow, Task, number
 from difflab.methods.peers.jax import double
 from difflab.methods.registry import peers
 from difflab.methods.timer import FREED_AT_ONCE

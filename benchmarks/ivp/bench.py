@@ -20,8 +20,7 @@ from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.ivp.tools import CASES, TOOLS, Case, require_near
 from difflab.bench.shared import picture
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.sweep import Row, SweepRow, Task
 
 if TYPE_CHECKING:
     from typing import Any

@@ -18,9 +18,8 @@ from benchmarks.points.programs import CASES
 from benchmarks.points.tools import TOOLS
 from difflab.bench.shared import picture
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row
 from difflab.lab.record import cell_types
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.sweep import Row, SweepRow, Task
 from difflab.methods.registry import peers
 
 if TYPE_CHECKING:

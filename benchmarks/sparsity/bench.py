@@ -23,9 +23,8 @@ from difflab.bench.shared import picture
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row
 from difflab.lab.sampling import TimeSampler
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.sweep import Row, SweepRow, Task
 from difflab.methods.timer import elapsed
 
 if TYPE_CHECKING:

@@ -17,10 +17,9 @@ from difflab.balls.elementary import (
     of_derivatives,
     within,
 )
-from difflab.balls.hypergeometric import of_orders
 from difflab.balls.jets import TERMS, Jet, jet
 from difflab.balls.library import Ball, arb, arb_series, hull, whole
-from difflab.balls.special import erfcinv, with_order, with_orders
+from difflab.balls.special import erfcinv, of_orders, with_order, with_orders
 
 
 def _airy(name: str, prime: str) -> tuple[Callable[[Any], Jet], Callable[[Any], Jet]]:

@@ -18,10 +18,6 @@ from difflab.balls import (
     arrays,
     distributions,
     elementary,
-    hypergeometric,
-    matrices,
-    piecewise,
-    random,
     reductions,
     roots,
     special,
@@ -56,12 +52,8 @@ HOMES: tuple[ModuleType, ...] = (
     elementary,
     special,
     distributions,
-    piecewise,
     reductions,
     arrays,
-    matrices,
-    hypergeometric,
-    random,
 )
 NAMES = {name for row in TABLE.values() for name in (row.name, row.flint) if isinstance(name, str)}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -211,7 +203,11 @@ def evaluator(
 ) -> Callable[[Sequence[Ball]], list[Jet]]:
     """Return `evaluated` for many points, to be called at that precision."""
     exact = bits >= FRACTIONS_FROM
-    step = _prepared(function, bits)
+    key = f"balls of {bits} bits"  # constants are computed once
+    step: Fold | None = function.derived_cache.get(key)
+    if step is None:
+        step = Fold(function.graph, function.outputs, BallInterpreter(exact))
+        function.derived_cache[key] = step
     compute = step.again if len(function.graph) < PREPARED else step
 
     moved = function.n if wrt is None else len(wrt)
@@ -225,16 +221,6 @@ def evaluator(
         return [Jet(out.value, swept(out.slopes), None, out.fault) for out in found]
 
     return outputs
-
-
-def _prepared(function: Function, bits: int) -> Fold:
-    """Return the evaluation at a precision, whose constants are computed once."""
-    key = f"balls of {bits} bits"
-    found: Fold | None = function.derived_cache.get(key)
-    if found is None:
-        found = Fold(function.graph, function.outputs, BallInterpreter(bits >= FRACTIONS_FROM))
-        function.derived_cache[key] = found
-    return found
 
 
 def _environment(function: Function, inputs: Sequence[Jet]) -> dict[int, Any]:

@@ -118,27 +118,21 @@ class Jet:
         return Jet(-self.value, times(self.slopes, -1), _negated(self.curves), self.fault)
 
     def __add__(self, other: Any) -> Jet:
-        b = jet(other)
-        value = _operated(operator.add, self.value, b.value)
-        if not b.varies:
-            return Jet(value, self.slopes, self.curves, self.fault)
-        if not self.varies:
-            return Jet(value, b.slopes, b.curves, b.fault)
-        return self._combined(b, value, 1)
+        return self._combined(jet(other), operator.add, 1)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Jet:
-        b = jet(other)
-        value = _operated(operator.sub, self.value, b.value)
+        return self._combined(jet(other), operator.sub, -1)
+
+    def _combined(self, b: Jet, operation: Callable[[Ball, Ball], Ball], sign: int) -> Jet:
+        """Return a sum, or a difference for the sign -1."""
+        value = _operated(operation, self.value, b.value)
         if not b.varies:
             return Jet(value, self.slopes, self.curves, self.fault)
         if not self.varies:
-            return Jet(value, times(b.slopes, -1), _negated(b.curves), b.fault)
-        return self._combined(b, value, -1)
-
-    def _combined(self, b: Jet, value: Ball, sign: int) -> Jet:
-        """Return a sum, or a difference for the sign -1."""
+            b = b if sign > 0 else -b
+            return Jet(value, b.slopes, b.curves, b.fault)
         if self.fault is not None or b.fault is not None:
             return Jet(value, fault=worse(self.fault, b.fault))
         slopes = plus(self.slopes, b.slopes, sign)

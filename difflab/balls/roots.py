@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls import matrices
+from difflab.balls.arrays import solve
 from difflab.balls.jets import Fault, Jet, Undecided, jet
 from difflab.balls.library import arb, arb_mat, working_bits
 from difflab.core.primitive import Primitive
@@ -258,7 +258,7 @@ def _divided(matrix: list[list[Jet]], right: list[Jet]) -> list[Jet]:
     if len(right) == 1:
         return [right[0] / matrix[0][0]]
     whole, column = np.array(matrix, dtype=object), np.fromiter(right, dtype=object)
-    found: list[Jet] = matrices.solve(whole, column, ranks=(2, 1)).tolist()
+    found: list[Jet] = solve(whole, column, ranks=(2, 1)).tolist()
     return found
 
 

@@ -36,13 +36,11 @@ from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
-from difflab.lab.outcomes import trial
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, titled_figure
-from difflab.report.style import clean
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,9 +17,8 @@ import numpy as np
 from difflab.bench.shared import METHOD_STYLES, OTHER_STYLE, layout, picture, plot_curve
 from difflab.graph.counts import count
 from difflab.lab import measure, provenance
-from difflab.lab.outcomes import trial
 from difflab.lab.problems import crossover
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
@@ -33,7 +32,7 @@ from difflab.report.canvas import (
     ticks,
     titled_figure,
 )
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,7 @@ from difflab.core.quantities import bytes_text
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import trial
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
 from difflab.report.canvas import Label, label_ends, titled_figure
 

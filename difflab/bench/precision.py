@@ -21,11 +21,10 @@ from difflab.bench.shared import ORANGE, formula_at_point, layout, picture, styl
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
-from difflab.lab.outcomes import Row, together
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

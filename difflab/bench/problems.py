@@ -28,16 +28,14 @@ from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
 from difflab.lab import provenance
 from difflab.lab.compare import compare
-from difflab.lab.outcomes import Row, outcome, together
 from difflab.lab.problems.file import Problem
 from difflab.lab.problems.library import problems
-from difflab.lab.record import STORED, cell_types
-from difflab.lab.sweep import SweepRow, Task
+from difflab.lab.record import STORED, cell_types, outcome
+from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.registry import select
 from difflab.report import html
 from difflab.report.canvas import FAINT, Label, label_ends, ticks, titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from difflab.lab.provenance import ADDED
 from difflab.lab.sweep import CellType, SweepLayout, SweepRow
 from difflab.methods.registry import peer_names
 from difflab.report.canvas import FAINT, saved, style
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen, draw
+from difflab.report.terminal import Screen, clean, draw, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

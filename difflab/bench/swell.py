@@ -30,13 +30,13 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.lab import provenance
 from difflab.lab.problems import FAMILIES, FunctionFamily
-from difflab.lab.problems.sizes import names, renamed
+from difflab.lab.problems.sized import names, renamed
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import SYMBOLIC, SymbolicDerivative
 from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -97,7 +97,7 @@ def _fault(error: BaseException) -> str:
 
 
 def _printable(text: str) -> str:
-    from difflab.report.style import clean, shorten
+    from difflab.report.terminal import clean, shorten
 
     return shorten(clean(text), 300)
 

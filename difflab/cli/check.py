@@ -287,7 +287,7 @@ class UserGradient:
     @property
     def described(self) -> str:
         """The point in one line."""
-        from difflab.report.heading import point_text
+        from difflab.report.summary import point_text
         from difflab.testing.checker.arguments import by_path
 
         return point_text(by_path(self.point))

@@ -34,8 +34,7 @@ def methods() -> int:
     from difflab.core.quantities import ABSENT
     from difflab.core.table import Cell, Column, Table
     from difflab.methods.registry import describe
-    from difflab.report.style import clean
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import clean, draw
 
     columns = (
         *(Column("method", wrap=True, widest=18), Column("family"), Column("orders")),
@@ -185,7 +184,7 @@ def _described(
 def _broken(package: str, why: str) -> str:
     """Return the fault of a package, and the command that repairs it."""
     from difflab.core.optional import repair
-    from difflab.report.style import clean
+    from difflab.report.terminal import clean
 
     return f"{package} is {clean(why)}\n  {repair(package)}"
 
@@ -332,7 +331,7 @@ def _entry(one: Problem) -> dict[str, str | int]:
 def _table(found: Sequence[Problem], width: int) -> str:
     """Return the table of problems; long names are cut, since wrapping 800 lines takes seconds."""
     from difflab.core.table import Column, Table
-    from difflab.report.style import shorten
+    from difflab.report.terminal import shorten
 
     right = partial(Column, right=True)
     columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))

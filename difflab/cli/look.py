@@ -201,8 +201,7 @@ def _passes(
     function: Function, stable: Stabilised | None, drawn: Function, *, to_file: bool
 ) -> str:
     """Return the table of passes; a stabilised function gets one more row."""
-    from difflab.lab.pipeline import STABILISE, PassStep
-    from difflab.report.passes import passes_table
+    from difflab.report.passes import STABILISE, PassStep, passes_table
 
     steps = [] if stable is None else [PassStep(STABILISE, function, stable.function)]
     return passes_table([*steps, *drawn.passes()], stable, **screen(to_file=to_file))

@@ -13,9 +13,7 @@ from typing import Any, TextIO, get_args
 from difflab.core import progress
 from difflab.core.files import check_destination, reason, write_whole
 from difflab.errors import InputError
-from difflab.report.ascii import ascii_text
-from difflab.report.displayed import report_of
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, ascii_text, report_of
 
 _NARROWEST, _WIDEST = 20, 160
 _BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.problems.sized import Family
     from difflab.lab.record import Comparison
-    from difflab.lab.study.cases import Domain
-    from difflab.lab.study.cluster import Cluster
-    from difflab.lab.study.run import Plan
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Domain, Store
+    from difflab.lab.study.run import Cluster, Plan
 
 
 EXAMPLES = """\b
@@ -147,7 +145,7 @@ def run(
     with ExitStack() as stack:
         cluster = None
         if workers is not None or scheduler is not None:
-            from difflab.lab.study.cluster import opened
+            from difflab.lab.study.run import opened
 
             cluster = stack.enter_context(opened(workers, scheduler))
         from difflab.lab.study.run import plan
@@ -156,7 +154,7 @@ def run(
         if dry_run:
             emit(_counted(planned, path))
             return 0
-        from difflab.lab.study.store import Store
+        from difflab.lab.study.cases import Store
 
         store = stack.enter_context(Store(path, new=True))
         _run(store, planned, cluster)
@@ -178,7 +176,7 @@ def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
 
 def _counted(planned: Plan, path: Path) -> str:
     """Return the numbers of cases and records, and how many of them a store lacks."""
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Store
 
     known: set[str] = set()
     if path.is_file():
@@ -203,7 +201,7 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     output : FILE
         By default STORE.csv.
     """
-    from difflab.lab.study.store import Store, to_csv, to_parquet
+    from difflab.lab.study.cases import Store, to_csv, to_parquet
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"
@@ -263,7 +261,7 @@ def report(directory: str, /, output: str | None = None) -> int:
 def _site(path: Path, folder: Path) -> int:
     """Write the site of a study into a folder, which is made if it is absent."""
     from difflab.lab.diff.sides import STORE_IN_SITE
-    from difflab.lab.study.store import Store
+    from difflab.lab.study.cases import Store
     from difflab.report.site.site import site
 
     with Store(path) as store:
@@ -280,7 +278,7 @@ def _site(path: Path, folder: Path) -> int:
 
 
 def _load(path: Path) -> Comparison:
-    from difflab.lab.saved import from_json
+    from difflab.lab.record import from_json
 
     try:
         with open_regular(path) as file:

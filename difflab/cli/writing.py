@@ -133,7 +133,7 @@ class _Subject:
 
     def mismatch(self, points: Sequence[list[Any]]) -> str:
         """Return the first point at which the check fails, and why; empty if there is none."""
-        from difflab.report.heading import point_text
+        from difflab.report.summary import point_text
         from difflab.testing import GradientMismatch, check_gradient
         from difflab.testing.checker.arguments import by_path
 

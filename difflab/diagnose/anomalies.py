@@ -2,25 +2,57 @@
 
 Values in unselected branches are ignored: masks propagate from the outputs back to the elements
 that they depend on, and only these are examined. The cost is linear in the size of the graph.
+mpmath computes the values in the reals, within a time limit and without exceptions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from difflab.balls.limit import in_process
 from difflab.core.primitive import Elementwise, LinearMap, Primitive, Select
 from difflab.diagnose.findings import AnomalyKind, operands_at
-from difflab.diagnose.reals import computed
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import TABLE, add, matmul, subtract, sum_
+
+SECONDS = 5.0
+
+
+def computed(
+    task: Callable[..., Any], rows: Iterable[Primitive], subject: Any, *arguments: Any
+) -> Any:
+    """Return ``task(subject, *arguments)``; None where mpmath raises or takes too long.
+
+    Far outside a function's domain mpmath raises exceptions of many kinds, or adds series for
+    minutes. Functions of `rows` that may do so are computed in a process, which can be stopped.
+
+    Examples
+    --------
+    >>> computed(abs, [], -2)
+    2
+    >>> computed(abs, [], "text") is None
+    True
+    """
+    try:
+        if not any(map(_may_hang, rows)):
+            return task(subject, *arguments)
+        return in_process(task, subject, *arguments, timeout=SECONDS, grace=0.0)
+    except Exception:  # `MethodTimeout`, or one of mpmath's of any kind
+        return None
+
+
+def _may_hang(row: Primitive) -> bool:
+    """Whether mpmath computes a row by series whose length depends on the arguments."""
+    return row.portable is not None or row.name.endswith("_remainder")
+
 
 LIMIT = 8
 """Maximum number of events in a report."""

@@ -1,8 +1,8 @@
-"""A point of a function: chosen or checked, with a finite real value for every input."""
+"""A point of a function, chosen or checked, and operations that leave a format's range there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -11,14 +11,16 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
-from difflab.diagnose.anomalies import failures, needed
-from difflab.diagnose.findings import AnomalyKind, number_text
+from difflab.core.dtypes import FloatFormat
+from difflab.core.quantities import error
+from difflab.diagnose.anomalies import computed, failures, needed, operands_of
+from difflab.diagnose.findings import AnomalyKind, call_text, number_text
 from difflab.diagnose.points import choose_point
-from difflab.diagnose.reals import computed
 from difflab.errors import DomainError, PointError
-from difflab.graph.evaluate import Interpreter
+from difflab.graph.evaluate import Interpreter, RoundedInterpreter
 from difflab.graph.function import Function, evaluate, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import shortened
 
 REAL_DIGITS = 50
@@ -173,3 +175,75 @@ def _real(name: str, shape: tuple[int, ...], value: Any) -> PointValue:
         raise PointError(f"the value of '{name}' is not finite")
     # A copy: the caller may change its own array later.
     return np.array(array, dtype=float64) if shape else float(array)
+
+
+MOST = 3
+"""Operations that are named."""
+
+
+def range_faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> list[str]:
+    """Return the operations that leave the range of a format at a point, in evaluation order.
+
+    Parameters
+    ----------
+    function : Function
+        The function, or a derivative.
+    x : ndarray (n,)
+        The point, of numbers of the format.
+    dtype : FloatFormat
+        The format to which every operation is rounded.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.core.dtypes import FORMATS
+    >>> range_faults(dl.parse("exp(x)/2"), np.array([12.0]), FORMATS["float16"])
+    ['overflow in exp(12) = 162754.791: float16 ends at 65504']
+    """
+    faults = []
+    for text in _faults(function, x, dtype):
+        faults.append(text)
+        if len(faults) == MOST:
+            break
+    return faults
+
+
+def derivative_faults(
+    function: Function, x: NDArray[float64], dtype: FloatFormat, order: int = 1
+) -> list[str]:
+    """Return the same of the derivative in reverse mode, of order 1 or 2."""
+    from difflab.autodiff import hessian, jacobian
+
+    derivative = jacobian(function, mode="reverse") if order == 1 else hessian(function)
+    return range_faults(derivative, x, dtype)
+
+
+def _faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> Iterator[str]:
+    graph, rows = function.graph, list(function.graph.rows())
+    found = evaluate_all(function, function.split(x), RoundedInterpreter(dtype))
+    marks = needed(graph, found, function.outputs)
+    for node, (opcode, args) in enumerate(rows):
+        row = graph.primitive(node)
+        if opcode < FIRST_ROW or row is None or marks[node] is None:
+            continue
+        operands, value = [found[arg] for arg in args], np.asarray(found[node], dtype=float64)
+        lost = ~np.isfinite(value) | (value == 0)
+        if not lost.any() or not all(np.isfinite(each).all() for each in operands):
+            continue
+        with np.errstate(all="ignore"):
+            wide = row.computer(np)(*operands, **graph.params(node))
+        wide = np.broadcast_to(np.asarray(wide, dtype=float64), value.shape)
+        wrong = lost & (np.isnan(value) | (wide != value))
+        wrong &= np.asarray(marks[node])
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0].tolist())
+            shown = operands_of(graph, node, found, at)
+            yield _text(call_text(row, shown), float(value[at]), float(wide[at]), dtype)
+
+
+def _text(call: str, value: float, wide: float, dtype: FloatFormat) -> str:
+    if np.isnan(value):
+        return f"nan in {call}"
+    if np.isinf(value):
+        return f"overflow in {call} = {wide:.9g}: {dtype} ends at {dtype.largest:.6g}"
+    return f"underflow in {call} = {wide:.6g}: {dtype} begins at {error(dtype.spacing(0.0))}"

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.differences.arithmetic import FLOATS, Arithmetic
 from difflab.differences.extrapolation import Weights
-from difflab.differences.sampling import NoiseEstimate
+from difflab.differences.sampling import FLOATS, Arithmetic, NoiseEstimate
 
 Array = NDArray[np.float64]
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.window import MANY, RESOLVED, Changes, Slope, Window, sampled
-from difflab.differences.windows import best_slope
+from difflab.differences.window import MANY, RESOLVED, Changes, Slope, Window, best_slope, sampled
 
 Array = NDArray[float64]
 BoolArray = NDArray[np.bool_]

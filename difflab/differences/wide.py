@@ -13,18 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.differences.arithmetic import FLOATS
 from difflab.differences.extrapolation import (
     REJECT,
     UNUSABLE,
+    Sides,
     Weights,
     consistent,
     scores,
     solve_on_search,
 )
 from difflab.differences.rules import DifferenceRule, FirstDerivatives
-from difflab.differences.sampling import Sampler, ladder, lead_points, noise_of
-from difflab.differences.sides import Sides
+from difflab.differences.sampling import FLOATS, Sampler, ladder, lead_points, noise_of
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

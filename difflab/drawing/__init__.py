@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from difflab.drawing.compositions import ALL, openable, opened
 from difflab.drawing.diagram import diagram
-from difflab.drawing.drawing import ENDINGS, WRITERS, Drawing
-from difflab.drawing.markup import dot, mermaid
+from difflab.drawing.markup import ENDINGS, WRITERS, Drawing, dot, mermaid
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg

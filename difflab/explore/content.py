@@ -29,7 +29,7 @@ from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE
 from difflab.language.printers.javascript import JavaScriptCode, code
 from difflab.primitives import absolute, where
-from difflab.report.heading import heading
+from difflab.report.summary import heading
 from difflab.report.trace.formulas import IsolatedOperation, OperationFormula, Rules, operation_at
 
 _SLOT = re.compile("\ue000(\\w+)\ue001")

@@ -27,8 +27,8 @@ from difflab.graph.function import Function
 from difflab.lab.compare import compare, parsed
 from difflab.lab.record import Comparison, MethodRow
 from difflab.report.comparison.view import ComparisonView, view
-from difflab.report.heading import point_text
-from difflab.report.style import shorten
+from difflab.report.summary import point_text
+from difflab.report.terminal import shorten
 
 LARGEST_PAGE = 300_000
 """Most bytes of a page."""

@@ -6,7 +6,7 @@ import inspect
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -35,7 +35,6 @@ from difflab.graph.pytree import LEAF, flatten
 from difflab.graph.trace import is_leaf, trace
 from difflab.graph.verify import agreeing, packed, point_text, require_same
 from difflab.methods.point_by_point import PointByPoint
-from difflab.methods.protocol import Problem
 from difflab.methods.timer import Deadline
 
 Packed = NDArray[float64]
@@ -239,10 +238,6 @@ class CodeSubject:
         named = zip(self.code.inputs, leaves, strict=True)
         return {name: leaf if np.ndim(leaf) else float(leaf) for name, leaf in named}
 
-    def numeric(self, problem: Problem, out: int) -> Problem:
-        """Return a problem whose values are those of the code, for methods that see only values."""
-        return replace(problem, values=self.called(out), function=None)
-
     def called(self, out: int) -> PointByPoint:
         """Return the code as a function of packed points with `out` values."""
         return _QuietCode(self.code, out)
@@ -289,10 +284,7 @@ class CodeSubject:
         """
         found = self.run(timeout)
         if self.function is not None:
-            again = list(self.values.values())
-            require_same(
-                self.function, self.code, self.x, found, lambda: trace(self.code.function, *again)
-            )
+            require_same(self.function, self.code, self.x, found, self._trace)
             return found
         if not found.repeated:
             drawn = f": it draws random numbers from {' and '.join(found.drawn)}"

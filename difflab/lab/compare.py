@@ -24,18 +24,16 @@ from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of
 from difflab.graph.checks import require_timeout
 from difflab.lab.code import CodeSubject
-from difflab.lab.declared import DeclaredRules
-from difflab.lab.dtypes import ROUNDED, in_range, rounded_point
-from difflab.lab.effort import Effort
-from difflab.lab.judge import Judge
+from difflab.lab.judge import ROUNDED, DeclaredRules, Judge, in_range, rounded_point
+from difflab.lab.measure import Effort
 from difflab.lab.options import CompareOptions, stated
-from difflab.lab.outcomes import outcome
 from difflab.lab.record import (
     Comparison,
     Expression,
     MethodRow,
     Status,
     Variable,
+    outcome,
 )
 from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Family, Method, Problem
@@ -44,6 +42,7 @@ from difflab.methods.registry import runs_here, select
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import MethodCall
+    from difflab.methods.timer import Deadline
 
 
 Packed = NDArray[float64]
@@ -118,7 +117,10 @@ def compare(
     problems = case.problems(**settings)
     if case.function is not None:
         effort = Effort(problems.graph, case.x)
-        chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
+        chosen = [
+            effort.stoppable(each) if problems.of(each) is problems.graph else each
+            for each in chosen
+        ]
     start(chosen)
     rows: list[MethodRow] = []
     judges: list[Judge] = []
@@ -173,15 +175,30 @@ class Problems:
     code: Problem | None = None
     note: str = ""
 
-    def on_code(self, method: Method) -> bool:
-        """Whether a method is given the values of the code."""
-        if self.code is None or not runs_here(method):
-            return False
-        return method.family is Family.NUMERIC or self.graph.function is None
+    @classmethod
+    def of_code(
+        cls,
+        subject: CodeSubject,
+        values: Callable[[NDArray[Any]], NDArray[Any]],
+        m: int,
+        note: str = "",
+        deadline: Deadline | None = None,
+        **settings: Any,
+    ) -> Problems:
+        """Return the problems of code of `m` values: methods that see only values call the code."""
+        if subject.function is None:
+            settings |= {"untraceable": subject.reason, "deadline": deadline}
+            bare = Problem(values, subject.n, m, **settings)
+            return cls(bare, bare)
+        graph = Problem.of(subject.function, **settings)
+        return cls(graph, replace(graph, values=values, function=None, deadline=deadline), note)
 
     def of(self, method: Method) -> Problem:
-        """Return the problem of a method."""
-        return self.code if self.code is not None and self.on_code(method) else self.graph
+        """Return the problem of a method: that of the code if it sees only values of it."""
+        if self.code is None or not runs_here(method):
+            return self.graph
+        only_values = method.family is Family.NUMERIC or self.graph.function is None
+        return self.code if only_values else self.graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,13 +255,9 @@ class _Case:
         if self.code is None:
             assert self.function is not None
             return Problems(Problem.of(self.function, **settings))
-        if self.function is not None:
-            graph = Problem.of(self.function, **settings)
-            return Problems(graph, self.code.numeric(graph, self.value.size), self.note)
         assert self.values is not None
         size = self.value.size
-        bare = Problem(self.values, self.x.size, size, untraceable=self.code.reason, **settings)
-        return Problems(bare, bare)
+        return Problems.of_code(self.code, self.values, size, self.note, **settings)
 
     def expression(self, hidden: bool) -> Expression:
         """Return the description of the function; its text is printed again if it is hidden."""
@@ -296,8 +309,7 @@ def _case_of(
 
 def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
     """Return the environment of the comparison: the machine, versions, and settings."""
-    from difflab.lab.environment import environment, now
-    from difflab.lab.provenance import packages
+    from difflab.lab.environment import environment, now, packages
 
     versions = dict.fromkeys(text for method in methods for text in packages(method))
     return {**environment(), "packages": ", ".join(versions), **settings, "date": now()}
@@ -410,15 +422,14 @@ def _rows(
     rules = DeclaredRules(problems.graph)
     for done, index in enumerate(order):
         progress(done, len(methods), methods[index].name)
-        method = methods[index]
+        method, problem = methods[index], problems.of(methods[index])
         rows[index] = MethodRow(name=method.name, family=method.family, status=Status.OK)
         try:
             with np.errstate(all="ignore"):
-                problem = problems.of(method)
                 rows[index], ready[index] = _judged(method, problem, x, judge, rows[index], rules)
         except (Exception, SystemExit) as error:  # a method of another package may raise anything
             rows[index] = _failed(rows[index], error)
-        if problems.note and not problems.on_code(method):
+        if problems.note and problem is problems.graph:
             said = "; ".join(filter(None, (rows[index].message, problems.note)))
             rows[index] = replace(rows[index], message=said)
         if reported is not None:

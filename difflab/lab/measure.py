@@ -1,9 +1,10 @@
-"""Cost of preparing and calling a derivative: time and memory, measured separately.
+"""Cost of preparing and calling a derivative: time and memory, measured separately, or estimated.
 
 A time is the smallest of several samples, since every disturbance makes a measurement longer.
 Samples are shorter than the time slices of a busy machine, so that
 most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
 kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
+Estimates decide which of difflab's own methods need a separate process.
 """
 
 from __future__ import annotations
@@ -14,17 +15,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout, UnsupportedError
-from difflab.lab.outcomes import outcome
+from difflab.graph.counts import operation_count
+from difflab.lab.record import outcome
 from difflab.lab.sampling import BUDGET, QUICK, TimeSampler, spread
-from difflab.lab.sweep import Cell
-from difflab.methods.protocol import Estimate, Method, Prepared, Problem
+from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
+from difflab.methods.registry import apart
 from difflab.methods.timer import Deadline, LoopCall, Stopwatch, elapsed, in_loop, peak_of
+
+if TYPE_CHECKING:
+    from difflab.lab.sweep import Cell
 
 SAMPLES = 15
 PREPARED = 5  # preparations that are timed if they are quick
@@ -219,7 +225,7 @@ def answer(
 
     The time to start the process of a method that has one is not counted. The method receives a
     read-only copy of the point. A method of difflab that may exceed the time limit is stopped only
-    if `difflab.lab.effort.Effort.stoppable` has moved it to a process.
+    if `difflab.lab.measure.Effort.stoppable` has moved it to a process.
 
     Raises
     ------
@@ -338,3 +344,64 @@ def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | B
         return _known(call, sampler)
     except (Exception, SystemExit) as error:
         return error
+
+
+# Evaluations of a numeric method for each input.
+_POINTS = 30
+# Seconds of a sweep for each node, compilation included, and for each array element, a call
+# included.
+_NODE = 3e-5
+_NUMBER = 1e-8
+# Seconds of an operation on complex numbers, at one of several points.
+_COMPLEX = 2e-7
+_LONG = 0.1  # seconds above which an evaluation is not repeated
+_SHARE = 0.25  # of the time limit; leaves a margin for the error of the estimate
+
+
+class Effort:
+    """The work of a problem, estimated from the time of one evaluation of its function.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.methods.registry import own
+    >>> f = dl.parse("x: [3]; sum(sin(x))")
+    >>> effort = Effort(Problem(f.values, f.n, f.m, f), np.ones(3))
+    >>> any(effort.is_long(method) for method in own().values())
+    False
+    """
+
+    def __init__(self, problem: Problem, x: NDArray[float64]) -> None:
+        self._problem = problem
+        self._value = math.inf  # the shortest of a few evaluations; the first has one-time costs
+        for _ in range(3):
+            start = perf_counter()
+            with np.errstate(all="ignore"):
+                problem.values(x[None, :])
+            self._value = min(self._value, perf_counter() - start)
+            if self._value > _LONG:
+                break
+        graph = problem.function.graph if problem.function is not None else None
+        self._nodes = 0 if graph is None else len(graph)
+        self._operations = operation_count(problem.function) if problem.function else 0
+        sizes = [] if graph is None else [math.prod(shape) for shape in graph.shape_table]
+        self._numbers = self._nodes * max(sizes, default=1)
+
+    def stoppable(self, method: Method) -> Method:
+        """Return the method, in a process of its own if it may exceed the time limit."""
+        return apart(method) if self.is_long(method) else method
+
+    def is_long(self, method: Method) -> bool:
+        """Return whether the method may exceed the time limit, by a conservative estimate."""
+        problem = self._problem
+        if method.family is Family.NUMERIC:
+            value = self._value
+            if method.name == "complex-step":  # long loops are machine code on real points only
+                value = max(value, _COMPLEX * self._operations)
+            seconds = value * _POINTS * float(problem.n) ** problem.order
+        else:
+            sweeps = problem.m if method.name == "reverse" else problem.n
+            if problem.order == 2:
+                sweeps = problem.n * (1 if method.name == "reverse" else problem.n)
+            seconds = sweeps * (_NODE * self._nodes + _NUMBER * self._numbers)
+        return seconds > _SHARE * problem.timeout

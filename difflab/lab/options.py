@@ -85,8 +85,7 @@ def chosen(options: Mapping[str, Any], declaration: type) -> Any:
     >>> chosen({"order": 2, "points": 20}, CompareOptions)
     {'order': 2}
     """
-    known = declared(declaration)
-    return {name: value for name, value in options.items() if name in known}
+    return {name: options[name] for name in options if name in declaration.__annotations__}
 
 
 def inserted(own: Signature, options: Iterable[Parameter]) -> Signature:

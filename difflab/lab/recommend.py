@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,20 +46,12 @@ ORDER = (
 """The order that decides a tie of equal operations; methods of other packages follow."""
 
 
-@dataclass(frozen=True)
-class _TotalCost:
-    """Seconds for `CALLS` derivatives: the smallest measurement and the upper quartile."""
-
-    least: float
-    high: float
-
-    def ties(self, other: _TotalCost) -> bool:
-        """Return whether the measurement cannot distinguish this cost from a smaller one.
-
-        The true cost may lie as far below the smallest sample as the samples spread above it.
-        """
-        own = self.high / self.least if self.least else 1.0
-        return self.least <= max(own * other.high, NOISE * other.least)
+_OPENINGS = {
+    "agree": "Use {} here: ",
+    "convention": "The derivative does not exist here; {} gives ",
+    "declared": "For the derivative that this function declares, which is not its own, use {}: ",
+}
+"""The first words of the sentence, by the best verdict of a method."""
 
 
 def recommend(comparison: Comparison) -> str:
@@ -75,24 +66,19 @@ def recommend(comparison: Comparison) -> str:
     """
     first = comparison.methods[0].dtype if comparison.methods else ""
     judged = [r for r in comparison.methods if r.status is Status.OK and r.dtype == first]
-    right = [row for row in judged if row.verdict == "agree"]
-    opening = "Use {} here: "
-    if not right:
-        right = [row for row in judged if row.verdict == "convention"]
-        opening = "The derivative does not exist here; {} gives "
-    if not right:
-        right = [row for row in judged if row.verdict == "declared"]
-        opening = "For the derivative that this function declares, which is not its own, use {}: "
-    if not right:
+    verdicts = {row.verdict for row in judged}
+    verdict = next((verdict for verdict in _OPENINGS if verdict in verdicts), None)
+    if verdict is None:
         return _nothing(comparison, judged)
-    accurate = _accurate(_affordable(right))
+    right = [row for row in judged if row.verdict == verdict]
+    accurate = _accurate(right)
     best, *others = _tied(accurate)
-    sentence = opening.format(best.name)
+    sentence = _OPENINGS[verdict].format(best.name)
     if best.verdict == "convention":
         sentence += f"{_value(best)}, between the one-sided derivatives: "
     sentence += ", ".join(_reasons(best))
     sentence += _tie(best, others) + _crossover(best, accurate) + _sharper(best, right)
-    return sentence + _declared(judged, best) + _warning(judged) + "."
+    return sentence + _others(judged, best) + "."
 
 
 def _value(row: MethodRow) -> str:
@@ -114,13 +100,11 @@ def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
     return "Use none of these methods here: the referee contradicts every one."
 
 
-def _affordable(rows: Sequence[MethodRow]) -> Sequence[MethodRow]:
-    """Return the rows without `EXACT`, unless no other is accurate."""
-    others = [row for row in rows if row.name != EXACT]
-    return others if any(_inaccuracy(row) <= TEN_DIGITS for row in others) else rows
-
-
 def _accurate(rows: Sequence[MethodRow]) -> list[MethodRow]:
+    """Return the most accurate rows, without `EXACT` unless no other has ten digits."""
+    others = [row for row in rows if row.name != EXACT]
+    if any(_inaccuracy(row) <= TEN_DIGITS for row in others):
+        rows = others
     least = min(_inaccuracy(row) for row in rows)
     return [row for row in rows if _inaccuracy(row) <= max(ACCURATE, ACCURATE * least)]
 
@@ -131,34 +115,37 @@ def _inaccuracy(row: MethodRow) -> float:
 
 
 def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
-    """Return the rows whose cost ties with the smallest, in order of preference."""
+    """Return the rows whose cost ties with the smallest, in order of preference.
+
+    The true cost may lie as far below the smallest sample as the samples spread above it.
+    """
     costs = [_cost(row) for row in rows]
-    cheapest = min(costs, key=lambda cost: cost.least)
-    close = [row for row, cost in zip(rows, costs, strict=True) if cost.ties(cheapest)]
-
-    def rank(row: MethodRow) -> tuple[float, int]:
-        position = ORDER.index(row.name) if row.name in ORDER else len(ORDER)
-        return _operations(row), position
-
-    return sorted(close or rows, key=rank)
+    cheapest, upper = min(costs, key=lambda cost: cost[0])
+    close = [
+        row
+        for row, (least, high) in zip(rows, costs, strict=True)
+        if least <= max(high / (least or 1.0) * upper, NOISE * cheapest)
+    ]
+    position = {name: place for place, name in enumerate(ORDER)}
+    ranks = {row.name: (_operations(row), position.get(row.name, len(ORDER))) for row in rows}
+    return sorted(close or rows, key=lambda row: ranks[row.name])
 
 
 def _operations(row: MethodRow) -> float:
     return math.inf if row.operations is None else row.operations
 
 
-def _cost(row: MethodRow) -> _TotalCost:
-    """Return the cost of `CALLS` derivatives; zero if nothing was timed."""
+def _cost(row: MethodRow) -> tuple[float, float]:
+    """Return the least seconds of `CALLS` derivatives, and those by the upper quartiles.
+
+    Both are zero if nothing was timed.
+    """
     if row.prepare_seconds is None or row.call_seconds is None:
-        return _TotalCost(0.0, 0.0)
+        return 0.0, 0.0
     least = row.prepare_seconds + CALLS * row.call_seconds
-    prepare, call = row.prepare_samples, row.samples
-    high = _upper(prepare or [row.prepare_seconds]) + CALLS * _upper(call or [row.call_seconds])
-    return _TotalCost(least, max(least, high))
-
-
-def _upper(samples: Sequence[float]) -> float:
-    return quartiles(samples)[2]
+    prepare = quartiles(row.prepare_samples or [row.prepare_seconds])[2]
+    call = quartiles(row.samples or [row.call_seconds])[2]
+    return least, max(least, prepare + CALLS * call)
 
 
 def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
@@ -175,11 +162,10 @@ def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
         )
     if best.call_seconds is None:
         return f"; {other.name} ties, since nothing was timed, and {why}"
-    costs = _cost(best), _cost(other)
-    low, high = min(cost.least for cost in costs), max(cost.high for cost in costs)
+    lows, highs = zip(_cost(best), _cost(other), strict=True)
     return (
-        f"; {other.name} ties within the measured spread of {seconds(low)} to "
-        f"{seconds(high)} for {CALLS:,} derivatives, and {why}"
+        f"; {other.name} ties within the measured spread of {seconds(min(lows))} to "
+        f"{seconds(max(highs))} for {CALLS:,} derivatives, and {why}"
     )
 
 
@@ -210,7 +196,7 @@ def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
         for row in accurate
         if row.call_seconds is not None
         and row.prepare_seconds is not None
-        and _upper(row.samples or [row.call_seconds]) * NOISE < best.call_seconds
+        and quartiles(row.samples or [row.call_seconds])[2] * NOISE < best.call_seconds
     ]
     if not faster:
         return ""
@@ -234,15 +220,14 @@ def _sharper(best: MethodRow, right: Sequence[MethodRow]) -> str:
     return f"; {exact.name} is correctly rounded{cost}"
 
 
-def _declared(judged: Sequence[MethodRow], best: MethodRow) -> str:
-    """Return the clause about methods that follow a declared rule where another has none."""
-    names = [row.name for row in judged if row.verdict == "declared"]
-    if not names or best.verdict == "declared":
-        return ""
-    verb = "gives" if len(names) == 1 else "give"
-    return f"; {', '.join(names)} {verb} the derivative that the function declares instead"
-
-
-def _warning(judged: Sequence[MethodRow]) -> str:
-    wrong = [row.name for row in judged if row.verdict == "disagree"]
-    return f"; wrong here: {', '.join(wrong)}" if wrong else ""
+def _others(judged: Sequence[MethodRow], best: MethodRow) -> str:
+    """Return the clauses about methods that follow a declared rule instead, and wrong ones."""
+    declared, wrong = (
+        [row.name for row in judged if row.verdict == verdict]
+        for verdict in ("declared", "disagree")
+    )
+    found = ""
+    if declared and best.verdict != "declared":
+        verb = "gives" if len(declared) == 1 else "give"
+        found = f"; {', '.join(declared)} {verb} the derivative that the function declares instead"
+    return found + (f"; wrong here: {', '.join(wrong)}" if wrong else "")

@@ -1,21 +1,22 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/5``."""
+"""A comparison as typed rows, and its JSON schema ``difflab.comparison/5``, written and read."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import FORMATS
-from difflab.core.strict_json import dumps, strict
+from difflab.core.strict_json import dumps, long_integers, strict
+from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError, described
 from difflab.lab import kinds
-from difflab.lab.reading import RecordPart
+from difflab.lab.kinds import FaultError, RecordPart, read
 from difflab.methods.protocol import Family, Size
 
 SAMPLES = "samples"
@@ -33,6 +34,33 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     TIMEOUT = "timeout"
     FAILED = "failed"
+
+
+class Outcome(NamedTuple):
+    """The status of a row without a result, and why it has none."""
+
+    status: Status
+    message: str
+
+
+def outcome(error: BaseException) -> Outcome:
+    """Return the status and the message of a row whose measurement raised `error`.
+
+    Examples
+    --------
+    >>> outcome(MethodTimeout("stopped after 5 s"))
+    Outcome(status=<Status.TIMEOUT: 'timeout'>, message='stopped after 5 s')
+    >>> outcome(ZeroDivisionError("division by zero")).message
+    'ZeroDivisionError: division by zero'
+    """
+    status = Status.FAILED
+    if isinstance(error, MethodTimeout):
+        status = Status.TIMEOUT
+    elif isinstance(error, UnsupportedError):
+        status = Status.UNSUPPORTED
+    if isinstance(error, DifflabError):
+        return Outcome(status, str(error))
+    return Outcome(status, described(error))
 
 
 VERDICTS = ("agree", "disagree", "convention", "declared", "inconclusive")
@@ -251,3 +279,51 @@ def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         }
         for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
     }
+
+
+def from_json(text: str) -> Comparison:
+    """Return the comparison that `Comparison.to_json` wrote.
+
+    Raises
+    ------
+    InputError
+        The text is not JSON, or does not follow the schema.
+    """
+    try:
+        with long_integers():
+            record = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not a JSON file: {error}") from error
+    return from_dict(record)
+
+
+def from_dict(record: Any) -> Comparison:
+    """Return the comparison that `Comparison.to_dict` described.
+
+    Raises
+    ------
+    InputError
+        The dictionary does not follow the schema; the message names the invalid part.
+    """
+    schema = record.get("schema") if isinstance(record, Mapping) else None
+    if not isinstance(schema, str) or schema not in SCHEMAS:
+        raise InputError(f"its schema is none of {', '.join(map(repr, SCHEMAS))}")
+    part = RecordPart(record, "", SCHEMAS.index(schema) + 1)
+    try:
+        found: Comparison = read(Comparison, part)
+        return replace(found, methods=tuple(_checked(found.methods, part)))
+    except FaultError as error:
+        raise InputError(f"it does not follow the schema {schema!r}: {error}") from error
+
+
+def _checked(rows: tuple[MethodRow, ...], record: RecordPart) -> Iterator[MethodRow]:
+    """Yield the rows with the raw samples, which the environment holds as JSON text."""
+    environment = record["environment"]
+    try:
+        samples = read_samples(environment.value)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise environment[SAMPLES].fault("the JSON text of every method's samples") from None
+    for row, part in zip(rows, record["methods"].each(), strict=True):
+        if row.status is Status.OK and row.verdict is None:
+            raise part["verdict"].fault(f"one of {', '.join(VERDICTS)}")
+        yield replace(row, **samples.get(row.name, {}))

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
+
+import numpy as np
 
 from difflab.core.files import open_regular, write_whole
 from difflab.core.progress import Progress
 from difflab.core.table import csv_text, guarded
-from difflab.errors import InputError, printable
+from difflab.errors import InputError, MethodTimeout, printable
 from difflab.lab import engine
 from difflab.lab.engine import Work
 from difflab.lab.environment import now
+from difflab.lab.record import Status, outcome
 from difflab.lab.store import Record, digest, kept, packed_json, partial_of, unpacked_json
 
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]
+Row = SweepRow
+"""The columns that a measurement gives."""
+Rows = Callable[[], Mapping[str, Mapping[str, Cell]]]
+"""A measurement of several rows by their names."""
 CellType = type[str] | type[int] | type[float]
 _SHOWN = 40  # characters of one part of a label
 _LONGEST_FIELD = 2**31 - 1  # of a CSV file; Python's own limit is 131,072
@@ -60,6 +67,78 @@ class Task:
         """A readable description of the row; long texts are truncated."""
         known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
         return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
+
+
+def trial(
+    key: Mapping[str, Cell],
+    measure: Callable[[], Mapping[str, Cell]],
+    source: Mapping[str, Cell],
+    *,
+    timeouts: dict[str, str] | None = None,
+    name: str = "",
+    size: str = "",
+    **known: Cell,
+) -> Task:
+    """Return the task of a measurement that may fail: its row then states why.
+
+    Parameters
+    ----------
+    key, source : mapping
+        As of `Task`.
+    measure : callable
+        Returns the rest of the row.
+    timeouts : dict, optional
+        The message of every name that timed out, after which nothing larger is tried; extended
+        when the task is measured.
+    name, size : str
+        What is measured, and at which size, for `timeouts`.
+    **known
+        Columns of the row, whatever happens.
+
+    Examples
+    --------
+    >>> trial({"n": 2}, lambda: {"half": 1 / 0}, {}, unit="s").measure()["message"]
+    'ZeroDivisionError: division by zero'
+    """
+    late = {} if timeouts is None else timeouts
+
+    def row() -> SweepRow:
+        if name in late:
+            return {**known, "status": Status.TIMEOUT, "message": late[name]}
+        try:
+            with np.errstate(all="ignore"):
+                return {**known, **measure()}
+        except (Exception, SystemExit) as error:  # another package's method may fail in any way
+            if isinstance(error, MethodTimeout):
+                late[name] = f"not tried: {size} it was {error}"
+            return {**known, **outcome(error)._asdict()}
+
+    return Task(key, row, source)
+
+
+def together(
+    key: Mapping[str, Cell],
+    sources: Mapping[str, Mapping[str, Cell]],
+    measure: Rows,
+    column: str = "method",
+) -> Iterator[Task]:
+    """Yield a task for every name of `sources`; the first one that runs measures all.
+
+    The name is in the `column` of the key.
+
+    Examples
+    --------
+    >>> tasks = together({"n": 2}, {"a": {}, "b": {}}, lambda: {"a": {"x": 1}, "b": {"x": 2}})
+    >>> [{**task.key, **task.measure()} for task in tasks]
+    [{'n': 2, 'method': 'a', 'x': 1}, {'n': 2, 'method': 'b', 'x': 2}]
+    """
+    measured = cache(measure)
+    for name, source in sources.items():
+        yield Task({**key, column: name}, partial(_part, measured, name), source)
+
+
+def _part(measured: Rows, name: str) -> Mapping[str, Cell]:
+    return measured()[name]
 
 
 def run(

@@ -63,26 +63,23 @@ class Automatic(AlwaysAvailable):
             The function is Python code that cannot be traced, or the target cannot compute
             its derivative.
         """
-        function = problem.function or _traced(problem)
-        derivative = self._derivative(function, problem)
-        if problem.dtype is not DOUBLE:
-            return RoundedDerivative(derivative, problem.dtype, problem.target)
-        return AutomaticDerivative(derivative, problem.target)
-
-    def _derivative(self, function: Function, problem: Problem) -> Function:
         from difflab.autodiff import jacobian
         from difflab.autodiff.engine.custom import goes_forward
 
+        function = problem.function or _traced(problem)
         _refuse_endless(function, self._mode, problem.timeout)
-        if problem.order == 1:
-            return jacobian(function, mode=self._mode)
-        # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
-        # mode: `hessian` uses forward over reverse, so the method `reverse` does too where it can.
-        # As the only row of a Jacobian it consists of scalar operations, however large the function
-        # is, and not of vector operations: sizes and counts are comparable everywhere.
-        slope = jacobian(function, mode=self._mode)
-        _refuse_endless(slope, "forward", problem.timeout)
-        return jacobian(slope, mode="forward" if goes_forward(slope) else "reverse")
+        derivative = jacobian(function, mode=self._mode)
+        if problem.order == 2:
+            # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
+            # mode: `hessian` uses forward over reverse, so `reverse` does too where it can. As the
+            # only row of a Jacobian the gradient consists of scalar operations, however large the
+            # function is, and not of vector operations: sizes and counts are comparable everywhere.
+            _refuse_endless(derivative, "forward", problem.timeout)
+            mode: Mode = "forward" if goes_forward(derivative) else "reverse"
+            derivative = jacobian(derivative, mode=mode)
+        if problem.dtype is not DOUBLE:
+            return RoundedDerivative(derivative, problem.dtype, problem.target)
+        return AutomaticDerivative(derivative, problem.target)
 
 
 class AutomaticDerivative:

@@ -17,8 +17,6 @@ from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["ONNXRUNTIME"]
-
 
 class OnnxRuntime(Peer):
     """A session of ONNX Runtime's provider for processors, on one thread."""

@@ -26,7 +26,7 @@ from difflab.core.wording import did_you_mean
 from difflab.errors import InputError, UnsupportedError
 from difflab.methods.plugged import Broken, Description, load
 from difflab.methods.plugged import describe as described
-from difflab.methods.process.remote import Remote
+from difflab.methods.process.derivative import Remote
 from difflab.methods.protocol import Method
 
 GROUP = "difflab.methods"

@@ -18,9 +18,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.extrapolation import EVEN, FULL, REJECT, SAFETY, extrapolated, solve
+from difflab.differences.extrapolation import EVEN, FULL, REJECT, SAFETY, Sides, extrapolated, solve
 from difflab.differences.sampling import Sampler, ladder, lead_points, noise_of, scale_of
-from difflab.differences.sides import Sides
 from difflab.errors import UnsupportedError
 from difflab.referee.limits import Regularity, worst
 from difflab.referee.referee import Reference

@@ -145,20 +145,16 @@ class PointSampler:
             return [self._real(value) for value in self._function(point)]
         self._exact.until = self._deadline
         try:
-            return self._by_exact(self._exact, moved)
+            unmoved = self._unmoved.get(self.mp.prec)
+            if unmoved is None:
+                unmoved = [self._real(value) for value in self._exact(self._centre)]
+                self._unmoved[self.mp.prec] = unmoved
+            found = unmoved.copy()  # outputs that depend on no moved input are reused
+            if moved:
+                for row, value in self._exact.near(self._centre, moved).items():
+                    found[row] = self._real(value)
         except TimeSpent:
             raise BudgetSpent from None
-
-    def _by_exact(self, function: ExactValues, moved: dict[int, MpReal]) -> list[MpReal]:
-        """Return the outputs; those that depend on no moved input are reused."""
-        unmoved = self._unmoved.get(self.mp.prec)
-        if unmoved is None:
-            unmoved = [self._real(value) for value in function(self._centre)]
-            self._unmoved[self.mp.prec] = unmoved
-        found = unmoved.copy()
-        if moved:
-            for row, value in function.near(self._centre, moved).items():
-                found[row] = self._real(value)
         return found
 
     def reached(self, unit: Unit, m: int) -> list[int]:
@@ -261,12 +257,16 @@ class Stage:
     def _total(self, terms: Terms, at: Mapping[Moves, MpReal]) -> MpReal:
         return sum((weight * at[moves] for moves, weight in terms.items()), self.mp.zero)
 
-    def _along(self, terms: Terms) -> list[MpReal]:
-        """Return a difference of every output."""
+    def along(self, terms: Terms, over: int = 1) -> list[MpReal]:
+        """Return a difference of every output, over a divisor.
+
+        Along weighted inputs wᵢhᵢ all at once it approximates Σ gᵢ wᵢhᵢ for order 1 and
+        Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
+        """
         with self.mp.workdps(self.digits):
             values = {moves: self.moved(*moves) for moves in terms}
             each = zip(*values.values(), strict=True)
-            return [self._total(terms, dict(zip(values, row, strict=True))) for row in each]
+            return [self._total(terms, dict(zip(values, row, strict=True))) / over for row in each]
 
     def noise(self, divisor: MpReal, *values: MpReal) -> MpReal:
         """Return a bound on the rounding error of a difference of function values."""
@@ -277,26 +277,13 @@ class Stage:
 
     def piece_slopes(self, i: int) -> list[tuple[MpReal, MpReal]]:
         """Return the slopes left and right of the point, without the value at the point."""
-        behind, ahead = (self._along(product([side], [{i: 1}])) for side in (BEHIND, AHEAD))
+        behind, ahead = (self.along(product([side], [{i: 1}])) for side in (BEHIND, AHEAD))
         with self.mp.workdps(self.digits):
             pairs = zip(behind, ahead, strict=True)
             return [(left / self.steps[i], right / self.steps[i]) for left, right in pairs]
 
-    def symmetric(self, weights: dict[int, int], order: int) -> list[MpReal]:
-        """Return the symmetric difference along all weighted inputs at once.
-
-        It approximates Σ gᵢ wᵢhᵢ for order 1 and Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
-        """
-        terms, over = symmetric([weights] * order)
-        with self.mp.workdps(self.digits):
-            return [found / over for found in self._along(terms)]
-
-    def rightward(self, weights: dict[int, int], order: int) -> list[MpReal]:
-        """Return the forward difference along all weighted inputs; see `symmetric`."""
-        return self._along(product([FORWARD] * order, [weights] * order))
-
     def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
-        """Return the factor of a unit's derivative in `symmetric` and `rightward`."""
+        """Return the factor of a unit's derivative in a difference along weighted inputs."""
         with self.mp.workdps(self.digits):
             factor = self.mp.mpf(1)
             for i in unit:

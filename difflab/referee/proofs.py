@@ -86,17 +86,13 @@ class Proof:
         known = bool(ball.is_finite() and radius <= abs(middle) * SHARP)
         sharp = known or bool(2 * ball.abs_upper() < SMALLEST)
         if sharp:
-            self.exact[index] = _mpf(middle) if known else mpmath.mpf(0)
+            digits, exponent = map(int, middle.man_exp()) if known else (0, 0)
+            # Without rounding.
+            self.exact[index] = mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(digits, exponent))
             self.bounds[index] = math.nextafter(float(radius), math.inf) if radius > 0 else 0.0
             accuracy = int(ball.rel_accuracy_bits() * math.log10(2))
             self.digits[index] = min(accuracy, DIGITS) if known else DIGITS
         return sharp
-
-
-def _mpf(number: Ball) -> MpReal:
-    """Return an exact number of FLINT as one of mpmath, without rounding."""
-    digits, exponent = map(int, number.man_exp())
-    return mpmath.mp.make_mpf(mpmath.libmp.from_man_exp(digits, exponent))
 
 
 def prove(function: Function, point: Sequence[float], order: int, seconds: float) -> Proof:

@@ -265,6 +265,7 @@ class Referee:
         return self._gathered(work)
 
     def _gathered(self, work: Refinement) -> Reference:
+        """Return the elements as arrays; unresolved ones are nan."""
         graph, self._level = self._graph, work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
@@ -273,7 +274,48 @@ class Referee:
         rounded_in = False
         if graph is not None and any(math.isnan(size) for size in sizes):
             rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
-        return _collected(work, magnitude, rounded_in)
+        m, n = len(work.value), len(work.sampler.point)
+        shape = (m, n) if work.order == 1 else (n, n)
+        nan = shared(work.mp.nan)
+        exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
+        bounds = np.full(shape, math.inf)
+        regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
+        apart = _apart(work, shape)
+        defined = np.array([work.defined(row) for row in range(m)], dtype=bool)
+        zero = apart & (defined[:, None] if work.order == 1 else defined)
+        for part in (exact, left, right):
+            part[zero] = shared(work.mp.zero)
+        bounds[zero] = 0.0
+        regularity[zero] = str(Regularity.SMOOTH)
+        regularity[apart & ~zero] = str(Regularity.UNDEFINED)
+        for (row, position), entry in work.entries.items():
+            unit = work.units[position]
+            for key in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
+                exact[key], left[key], right[key] = map(
+                    shared, (entry.value, entry.left, entry.right)
+                )
+                bounds[key] = nearest(entry.bound)
+                regularity[key] = str(entry.regularity)
+        return Reference(
+            order=work.order,
+            point=tuple(work.sampler.point),
+            magnitude=magnitude,
+            rounded_in=rounded_in,
+            value=tuple(map(shared, work.value)),
+            exact=exact,
+            left=left,
+            right=right,
+            bounds=bounds,
+            regularity=regularity.astype(str),
+            digits=_digits(work, regularity),
+            status=worst(regularity),
+            linear=np.array(work.linear, dtype=bool),
+            evaluations=work.sampler.evaluations,
+            judged=len(work.judged) if work.ended else len(work.units),
+            components=len(work.units),
+            proved=np.zeros(shape, dtype=bool),
+            contradiction="",
+        )
 
     def sensitivity(self, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """Return how far elements change when every input changes by half an ULP.
@@ -378,50 +420,6 @@ def _corners() -> list[Callable[[], float]]:
     """Return generators of the coordinates of four corners of the half-ULP box."""
     draw = Random(2)
     return [lambda: 0.5, lambda: -0.5, *[lambda: draw.choice((-0.5, 0.5))] * 2]
-
-
-def _collected(work: Refinement, magnitude: float, rounded_in: bool) -> Reference:
-    """Return the elements as arrays; unresolved ones are nan."""
-    m, n = len(work.value), len(work.sampler.point)
-    shape = (m, n) if work.order == 1 else (n, n)
-    nan = shared(work.mp.nan)
-    exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
-    bounds = np.full(shape, math.inf)
-    regularity = np.full(shape, str(Regularity.UNRESOLVED), dtype=object)
-    apart = _apart(work, shape)
-    defined = np.array([work.defined(row) for row in range(m)], dtype=bool)
-    zero = apart & (defined[:, None] if work.order == 1 else defined)
-    for part in (exact, left, right):
-        part[zero] = shared(work.mp.zero)
-    bounds[zero] = 0.0
-    regularity[zero] = str(Regularity.SMOOTH)
-    regularity[apart & ~zero] = str(Regularity.UNDEFINED)
-    for (row, position), entry in work.entries.items():
-        unit = work.units[position]
-        for key in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
-            exact[key], left[key], right[key] = map(shared, (entry.value, entry.left, entry.right))
-            bounds[key] = nearest(entry.bound)
-            regularity[key] = str(entry.regularity)
-    return Reference(
-        order=work.order,
-        point=tuple(work.sampler.point),
-        magnitude=magnitude,
-        rounded_in=rounded_in,
-        value=tuple(map(shared, work.value)),
-        exact=exact,
-        left=left,
-        right=right,
-        bounds=bounds,
-        regularity=regularity.astype(str),
-        digits=_digits(work, regularity),
-        status=worst(regularity),
-        linear=np.array(work.linear, dtype=bool),
-        evaluations=work.sampler.evaluations,
-        judged=len(work.judged) if work.ended else len(work.units),
-        components=len(work.units),
-        proved=np.zeros(shape, dtype=bool),
-        contradiction="",
-    )
 
 
 def _apart(work: Refinement, shape: tuple[int, int]) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from typing import Any
 from difflab.errors import UnsupportedError
 from difflab.referee.differences import (
     CONFIRMING,
+    FORWARD,
     LADDER,
     ZERO,
     BudgetSpent,
@@ -17,6 +18,8 @@ from difflab.referee.differences import (
     Sample,
     Stage,
     Unit,
+    product,
+    symmetric,
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
@@ -82,7 +85,12 @@ class Refinement:
         """Resolve the elements block by block until the time limit is reached."""
         try:
             with self.mp.workdps(60):
-                self._evaluate()
+                self.value = self._stage(0).moved()
+                if self.order == 2 and len(self.value) != 1:
+                    raise UnsupportedError(
+                        f"a Hessian requires one output, and the function has {len(self.value)}"
+                    )
+                self.linear = [True] * len(self.value)
                 for positions in self._blocks():
                     self._resolve(positions)
                 self._weights = self._all_weights
@@ -104,15 +112,6 @@ class Refinement:
         if level not in self._stages:
             self._stages[level] = Stage(self.sampler, LADDER[level], self.order)
         return self._stages[level]
-
-    def _evaluate(self) -> None:
-        """Evaluate the function at the point."""
-        self.value = self._stage(0).moved()
-        if self.order == 2 and len(self.value) != 1:
-            raise UnsupportedError(
-                f"a Hessian requires one output, and the function has {len(self.value)}"
-            )
-        self.linear = [True] * len(self.value)
 
     def _blocks(self) -> Iterator[list[int]]:
         """Yield blocks of units, each small enough to be resolved in a share of the time.
@@ -184,11 +183,18 @@ class Refinement:
         ]
         found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
         residuals = [
-            abs(gap) for gap in self._gaps(1, found, stage.symmetric(self._weights, self.order))
+            abs(gap)
+            for gap in self._gaps(1, found, stage.along(*symmetric([self._weights] * self.order)))
         ]
-        for key in self._history:
+        least = self.mp.mpf(10) ** -DIGITS
+        for key, (sample, *_) in self._history.items():
             if calm[key] and steady[key[0]] and self._moves(key):
-                self._accept(key, residuals[key[0]])
+                weight = stage.weight(self.units[key[1]], self._weights)
+                bound = abs(residuals[key[0]] / weight)
+                if bound <= least * abs(sample.centre):  # enough digits are confirmed
+                    self.entries[key] = DerivativeEntry(
+                        Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
+                    )
 
     def _moves(self, key: EntryKey) -> bool:
         """Return whether the joint direction moves all inputs of an element."""
@@ -205,16 +211,6 @@ class Refinement:
                 if self._moves(key):
                     gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
         return gaps
-
-    def _accept(self, key: EntryKey, residual: MpReal) -> None:
-        """Resolve a smooth element if the joint check confirms enough digits."""
-        sample = self._history[key][0]
-        weight = self._stage(1).weight(self.units[key[1]], self._weights)
-        bound = abs(residual / weight)
-        if bound <= self.mp.mpf(10) ** -DIGITS * abs(sample.centre):
-            self.entries[key] = DerivativeEntry(
-                Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
-            )
 
     def _resolve_zeros(self) -> None:
         """Resolve elements that are zero within rounding, at digits that would show any float64."""
@@ -308,7 +304,8 @@ class Refinement:
     def _left_over(self, level: int, found: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
         """Return the joint direction's residual per step, and the size below which it is noise."""
         mp, stage = self.mp, self._stage(level)
-        gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))
+        ahead = product([FORWARD] * self.order, [self._weights] * self.order)
+        gaps = self._gaps(level, found, stage.along(ahead))
         scale = max(stage.steps) ** self.order
         sizes = [mp.mpf(0)] * len(gaps)
         for key, value in found.items():

@@ -42,7 +42,7 @@ class Errors:
 
 
 def exact(number: Any) -> Fraction | float:
-    """Return a float or an mpmath real as a fraction; inf and nan as floats.
+    """Return a float, a fraction or an mpmath real as a fraction; inf and nan as floats.
 
     Numbers far outside the range of float64 are returned as 0 or ±inf.
 
@@ -51,6 +51,8 @@ def exact(number: Any) -> Fraction | float:
     >>> exact(0.5), exact(float("inf"))
     (Fraction(1, 2), inf)
     """
+    if isinstance(number, Fraction):
+        return number
     parts = getattr(number, "_mpf_", None)
     if parts is None:
         value = float(number)
@@ -75,14 +77,11 @@ def nearest(number: Any) -> float:
     >>> nearest(mpf("1e-400")), nearest(mpf("1e400"))
     (0.0, inf)
     """
-    return _rounded(exact(number))
-
-
-def _rounded(number: Fraction | float) -> float:
-    if isinstance(number, float):
-        return number
-    size = _quotient(abs(number.numerator), number.denominator)
-    return size if number >= 0 else -size
+    value = exact(number)
+    if isinstance(value, float):
+        return value
+    size = _quotient(abs(value.numerator), value.denominator)
+    return size if value >= 0 else -size
 
 
 def ulp_distance(value: float, truth: Any) -> float:
@@ -165,7 +164,7 @@ def _distances(
 ) -> tuple[float, float, float]:
     if math.isnan(value) or truth != truth:
         return math.nan, math.nan, math.nan
-    closest = _rounded(truth)
+    closest = nearest(truth)
     if dtype is not DOUBLE and isinstance(truth, Fraction):
         closest = dtype.nearest(truth)
     if math.isinf(closest) or math.isinf(value):

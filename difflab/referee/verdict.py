@@ -16,7 +16,7 @@ its neighbours are; an absolute tolerance exists only where the true derivative 
 - At a kink, a jump or a pole with two signs, a value between the one-sided derivatives is a
   *convention*; nan is inconclusive there.
 - A derivative that a rule of the function states, such as `stop_gradient`, is *declared* where it
-  differs from the derivative: `difflab.lab.declared` decides that, since it takes derivative rules.
+  differs from the derivative: `difflab.lab.judge` decides that, since it takes derivative rules.
 - Where every element is proved, the reason ends with a rigorous bound of the method's error.
 """
 

@@ -10,9 +10,9 @@ from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide
-from difflab.lab.study.store import Store, to_columns
-from difflab.report.comparison import csv as comparison_data
-from difflab.report.domain import data as domain_data
+from difflab.lab.study.cases import Store, to_columns
+from difflab.report.comparison import formats as comparison_data
+from difflab.report.domain import formats as domain_data
 
 _LARGEST = 2**63
 

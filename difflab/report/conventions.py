@@ -11,7 +11,7 @@ from typing import Unpack
 
 from difflab.core.table import Cell, Column, Table, csv_text
 from difflab.lab.conventions.cases import Case, Family, families
-from difflab.lab.conventions.record import EXACT, ORDERS, Conventions, Package, Result
+from difflab.lab.conventions.measure import EXACT, ORDERS, Conventions, Package, Result
 from difflab.referee.ulp import ulp_distance
 from difflab.report import markdown as md
 from difflab.report.terminal import Part, Screen, draw

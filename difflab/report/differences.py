@@ -10,9 +10,8 @@ from difflab.core.quantities import error, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.diff.difference import Change, Difference, Kind
-from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 
 _TITLES = {
     Kind.WRONG: "Became wrong",

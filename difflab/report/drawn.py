@@ -10,7 +10,7 @@ from difflab.diagnose.point_check import checked_point
 from difflab.drawing import Drawing, diagram, opened
 from difflab.errors import InputError
 from difflab.graph.function import Function, evaluate_all
-from difflab.report.heading import heading
+from difflab.report.summary import heading
 
 
 def draw(

@@ -11,7 +11,7 @@ from hashlib import sha256
 from html import escape
 
 from difflab.core.table import Cell, Column, Table
-from difflab.report.style import FAMILIES
+from difflab.report.terminal import FAMILIES
 
 # All rules are nested, so that a comparison in a notebook does not change the notebook's style.
 _STYLE = """

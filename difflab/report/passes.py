@@ -1,8 +1,9 @@
-"""The passes of a graph as a table of sizes before and after, and the changes of each."""
+"""The pipeline of passes: every step, as a table of sizes before and after, and its changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Unpack
 
@@ -10,17 +11,109 @@ from difflab.core.quantities import count
 from difflab.core.table import Cell, Column, Table, facts
 from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
+from difflab.graph.counts import Counts
+from difflab.graph.counts import count as sizes_of
 from difflab.graph.function import Function
+from difflab.graph.passes.exact import common, dead, fold, simplify
 from difflab.graph.passes.fusion import fusion_groups
-from difflab.lab.pipeline import PassStep, run
+from difflab.graph.passes.layout import layout
+from difflab.graph.repetition import rolled
 from difflab.report import html
-from difflab.report.heading import READABLE
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import WIDTH, Part, Screen, draw
+from difflab.report.summary import READABLE
+from difflab.report.terminal import WIDTH, Part, Screen, clean, draw, shorten
+from difflab.stabilisation.rewriting import stabilised
 
 if TYPE_CHECKING:
     from difflab.execute.lower.plan import BufferPlan
     from difflab.stabilisation.proof import ProvedRewrite, Stabilised
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named rewrite of a whole graph.
+
+    Attributes
+    ----------
+    name, summary : str
+        Its name and a one-line description.
+    exact : bool
+        Whether every value stays the same, bit for bit up to the sign of a zero. A pass that
+        is not exact is applied only on request.
+    apply : callable
+        Map a function to a function of the same inputs.
+    """
+
+    name: str
+    summary: str
+    exact: bool
+    apply: Callable[[Function], Function]
+
+
+@dataclass(frozen=True)
+class PassStep:
+    """A pass and the function before and after it."""
+
+    done: Pass
+    before: Function
+    after: Function
+
+    @property
+    def sizes(self) -> tuple[Counts, Counts]:
+        """The sizes before and after."""
+        return sizes_of(self.before), sizes_of(self.after)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pass changed anything."""
+        smaller = len(self.after.graph) != len(self.before.graph)
+        return smaller or self.after != self.before
+
+
+FOLD = Pass("constant folding", "evaluate constant expressions", True, fold)
+SIMPLIFY = Pass("simplification", "exact identities: x^1 = x", True, simplify)
+COMMON = Pass("common subexpressions", "compute equal expressions once", True, common)
+LAYOUT = Pass("layout", "merge transposes", True, layout)
+DEAD = Pass("dead nodes", "remove nodes without effect", True, dead)
+REPETITION = Pass("repetition", "repeated terms as vectors", True, rolled)
+STABILISE = Pass(
+    "stabilisation",
+    "rewrite what overflows or cancels",
+    False,
+    lambda function: stabilised(function)[0],
+)
+
+EXACT: tuple[Pass, ...] = (FOLD, SIMPLIFY, COMMON, LAYOUT, DEAD, REPETITION)
+"""The passes that keep every value, in order."""
+
+
+def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[PassStep]:
+    """Apply passes in order and return every step.
+
+    Parameters
+    ----------
+    function : Function
+        The function to rewrite.
+    passes : sequence of Pass
+        `EXACT`, or with `STABILISE` before them.
+
+    Returns
+    -------
+    list of PassStep
+        One for each pass; the last one's `after` is the result.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> steps = run(dl.parse("x^1 + 2*3"))
+    >>> [(step.done.name, step.sizes[1].operations) for step in steps if step.changed]
+    [('constant folding', 2), ('simplification', 1)]
+    """
+    steps = []
+    for item in passes:
+        after = item.apply(function)
+        steps.append(PassStep(item, function, after))
+        function = after
+    return steps
 
 
 SHOWN_REWRITES = 20
@@ -80,7 +173,7 @@ def passes_table(
     Parameters
     ----------
     steps : sequence of PassStep
-        The result of `difflab.lab.pipeline.run`; at least one.
+        The result of `difflab.report.passes.run`; at least one.
     stabilised : Stabilised, optional
         The rewrites of a stabilisation among the steps.
     colour, width, plain

@@ -15,8 +15,7 @@ from difflab.core.quantities import percent
 from difflab.core.table import facts
 from difflab.core.wording import counted
 from difflab.report.canvas import FAINT, INK, captions, saved, style
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import draw
+from difflab.report.terminal import clean, draw, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,19 +1,129 @@
-"""Texts and tables as text that fits a terminal's width and character set."""
+"""Texts and tables that fit a terminal, the styles of cells, and the displays of results."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from io import StringIO
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict
 
 from difflab.core.table import Cell, Table
-from difflab.report.ascii import ascii_text
-from difflab.report.style import STYLES
+from difflab.core.wording import joined
+from difflab.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
+
+
+SHOWN_EXPRESSION = 280
+"""The characters of a formula that a report shows."""
+
+
+class FamilyStyle(NamedTuple):
+    """The style of a family of methods: colour and marker in figures, colour in terminals."""
+
+    colour: str
+    marker: str
+    terminal: str
+
+
+# The palette of Okabe and Ito, distinct under the common forms of colour blindness. Every family
+# also has its own marker, so that no information depends on colour alone.
+FAMILIES = {
+    "symbolic": FamilyStyle("#CC79A7", "D", "magenta"),
+    "numeric": FamilyStyle("#D55E00", "^", "yellow"),
+    "automatic": FamilyStyle("#0072B2", "o", "blue"),
+}
+PLAIN = FamilyStyle("#777777", "s", "")
+
+STYLES: Mapping[str, str] = {
+    **{name: family.terminal for name, family in FAMILIES.items()},
+    "agree": "green",
+    "disagree": "bold red",
+    "convention": "cyan",
+    "declared": "cyan",
+    "inconclusive": "yellow",
+    "unsupported": "dim",
+    "timeout": "yellow",
+    "failed": "red",
+    "label": "bold",
+    "note": "dim",
+    "installed": "green",
+    "missing": "dim",
+    "broken": "red",
+    "absent": "yellow",
+}
+"""The style of each kind of cell on the terminal."""
+
+
+def clean(text: str) -> str:
+    r"""Return `text` on one line, with control characters escaped.
+
+    Examples
+    --------
+    >>> clean("a = 1\n a*x  # \x1b[2J")
+    'a = 1; a*x  # \\x1b[2J'
+    """
+    return printable(joined(text))
+
+
+def shorten(text: str, width: int) -> str:
+    """Return `text` in at most `width` characters: whole, or its beginning and end.
+
+    Examples
+    --------
+    >>> shorten("abcdefghijkl", 9)
+    'abcd … kl'
+    """
+    if len(text) <= width:
+        return text
+    tail = max((width - 3) // 3, 0)
+    return text[: width - 3 - tail] + " … " + text[len(text) - tail :]
+
+
+# Signs of formulas become text with the same meaning in difflab's language.
+_SIGNS = str.maketrans(
+    {"–": "-", "—": "-", "−": "-", "─": "-", "━": "-", "…": "...", "·": "*", "×": "*", "÷": "/"}
+    | {"√": "sqrt", "∛": "cbrt", "π": "pi", "∞": "inf", "∂": "d", "∇": "grad ", "µ": "u"}
+    | {"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "→": "->", "′": "'", "’": "'", "“": '"'}
+    | {"”": '"', "∧": "and", "∨": "or", "¬": "not", "⌊": "floor(", "⌋": ")", "⌈": "ceil("}
+    | {"⌉": ")", "ᵀ": "^T", "ʸ": "^y", "°": " degrees", "½": "1/2"}
+)
+_SUPERSCRIPTS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ]+")
+_BASELINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ₀₁₂₃₄₅₆₇₈₉₋", "0123456789-()n0123456789-")
+_ACCENTED = re.compile("(?P<letter>\\w)(?P<mark>[\u0304\u0307])(?P<rest>[\\w₋]*)")
+_MARKS = {"\u0304": "_bar", "\u0307": "_dot"}
+
+
+def ascii_text(text: str) -> str:
+    r"""Return an ASCII approximation of `text`.
+
+    Examples
+    --------
+    >>> ascii_text("v₋₁ = x², v̄₁ ≤ 1.5 µs")
+    'v-1 = x^2, v1_bar <= 1.5 us'
+    >>> ascii_text("ẋ1 · α"), ascii_text("naïve"), ascii_text("字")
+    ('x1_dot * alpha', 'naive', '\\u5b57')
+    """
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFD", text)
+    text = _ACCENTED.sub(lambda m: f"{m['letter']}{m['rest']}{_MARKS[m['mark']]}", text)
+    text = _SUPERSCRIPTS.sub(lambda m: f"^{m[0].translate(_BASELINE)}", text).translate(_BASELINE)
+    return "".join(c if c.isascii() else _spelled(c) for c in text.translate(_SIGNS))
+
+
+def _spelled(character: str) -> str:
+    """Return the name of a Greek letter, nothing for an accent, an escape for others."""
+    if unicodedata.combining(character):
+        return ""
+    match unicodedata.name(character, "").split():
+        case ["GREEK", "SMALL" | "CAPITAL" as size, "LETTER", name]:
+            return name.lower() if size == "SMALL" else name.capitalize()
+    return character.encode("ascii", "backslashreplace").decode("ascii")
 
 
 Part = str | Cell | Table | Sequence["Part"]
@@ -172,3 +282,37 @@ def _listed(table: Table, width: int) -> list[RenderableType]:
                 grid.add_row(_text(Cell(f"  {heading}", "note")), _text(cell))
         found.append(grid)
     return found
+
+
+_WRITERS = {"md": "markdown", "html": "page"}
+"""The reports that have another name than their format."""
+
+
+def report_of(result: Any, form: str, reports: Any, **screen: Any) -> Any:
+    """Return a report by a function of a module of reports, else by its `view` of the result."""
+    name = _WRITERS.get(form, form)
+    own = getattr(reports, name, None)
+    return getattr(reports.view(result), name)(**screen) if own is None else own(result, **screen)
+
+
+class Displayed:
+    """A dataclass whose `repr` is its table, shown as HTML as the result of a notebook's cell."""
+
+    _reports: ClassVar[Any]
+    """The module of its reports."""
+
+    @classmethod
+    def of(cls, record: Any) -> Self:
+        """Return a record of the lab with a display."""
+        return cls(**{item.name: getattr(record, item.name) for item in fields(record)})
+
+    def table(self, *, width: int = WIDTH) -> str:
+        """Return the table that ``difflab compare`` prints."""
+        return str(report_of(self, "table", self._reports, width=width))
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks display."""
+        return str(report_of(self, "fragment", self._reports))

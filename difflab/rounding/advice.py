@@ -19,9 +19,8 @@ from difflab.core.quantities import significant
 from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
 from difflab.graph.ir import Graph
-from difflab.rounding.budget import error_budget
-from difflab.rounding.evaluation import evaluated
-from difflab.rounding.records import Budget, Contribution, ErrorBudget
+from difflab.rounding.budget import Budget, Contribution, ErrorBudget, error_budget
+from difflab.rounding.sweeps import evaluated
 from difflab.stabilisation.proof import stabilise
 
 WORST = 3

@@ -1,25 +1,102 @@
-"""An assignment of dtypes: its record, its evaluation, and the truth that it is held to."""
+"""An assignment of dtypes: its record, its NumPy code, its evaluation, and what it is held to."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
-from difflab.core.dtypes import FORMATS, FloatFormat
+from difflab.core.dtypes import DOUBLE, FORMATS, FloatFormat
 from difflab.core.place import SourceLocation
 from difflab.graph.builder import Builder
 from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function, inline
-from difflab.rounding.evaluation import evaluated
+from difflab.methods.peers.array_code import NumpyCode
+from difflab.methods.peers.written_values import WrittenValue
+from difflab.rounding.sweeps import computing_format, evaluated
 
-Array = NDArray[np.float64]
+Array = NDArray[float64]
+
+
+def shares(errors: Any, allowed: Any) -> Array:
+    """Return errors as parts of what is allowed; infinite if one is nan.
+
+    Examples
+    --------
+    >>> shares(np.array([1.0, 0.0, np.nan]), np.array([4.0, 0.0, 1.0])).tolist()
+    [0.25, 0.0, inf]
+    """
+    with np.errstate(all="ignore"):
+        found = np.where(errors == 0, 0.0, errors / allowed)
+    return np.where(np.isnan(found), np.inf, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Tolerance:
+    """The error allowed relative to the size of a result, and to `floors` where it is smaller.
+
+    The elements of a row of the Jacobian share the size of the largest.
+
+    Attributes
+    ----------
+    relative : float
+    groups : array of int
+        For each number of the flattened value and Jacobian, the results whose size it shares.
+    floors : array
+        The least size of each group.
+    """
+
+    relative: float
+    groups: NDArray[np.int64]
+    floors: Array
+
+    @classmethod
+    def over(cls, relative: float, m: int, reference: Array, floor: float | None) -> Tolerance:
+        """Return a tolerance over a domain.
+
+        Parameters
+        ----------
+        relative : float
+        m : int
+            The number of values; the Jacobian follows them.
+        reference : array (N, m + m n)
+            The results at points of the domain.
+        floor : float or None
+            The least size; by default the median over the points.
+        """
+        n = reference.shape[1] // m - 1
+        groups = np.array([*range(m), *np.repeat(np.arange(m, 2 * m), n)])
+        sizes = _grouped(np.abs(reference), groups)
+        fixed = np.full(2 * m, 0.0 if floor is None else floor)
+        return cls(relative, groups, np.median(sizes, axis=0) if floor is None else fixed)
+
+    def allowed(self, reference: Array) -> Array:
+        """Return the error that is allowed for every number of results ``(N, m + m n)``."""
+        sizes = np.maximum(_grouped(np.abs(reference), self.groups), self.floors)
+        found: Array = self.relative * sizes[:, self.groups]
+        return found
+
+    def parts(self, found: Array, reference: Array) -> Array:
+        """Return the error of every number, as a part of what is allowed."""
+        with np.errstate(invalid="ignore"):
+            errors = np.where(found == reference, 0.0, np.abs(found - reference))
+        return shares(errors, self.allowed(reference))
+
+
+def _grouped(sizes: Array, groups: NDArray[np.int64]) -> Array:
+    """Return the largest size of each group, at each point."""
+    found = np.zeros((int(groups[-1]) + 1, len(sizes)))
+    np.maximum.at(found, groups, sizes.T)
+    return found.T
+
+
 DIGITS = (40, 80, 160, 320)
 """Decimal digits of the truth, until two agree."""
 
@@ -156,3 +233,102 @@ def truth(function: Function, point: Array) -> list[float]:
                 break
             before = flat
     return [float(number) for number in flat]
+
+
+NATIVE = frozenset(
+    (
+        *("add", "subtract", "multiply", "divide", "negative", "sqrt", "exp", "log", "sin", "cos"),
+        *("tan", "tanh", "absolute", "maximum", "minimum", "matmul", "sum"),
+    )
+)
+"""Rows whose code gives the dtype of its operands."""
+
+
+class _TypedCode(NumpyCode):
+    """Code with the casts that an assignment of formats needs."""
+
+    def __init__(
+        self, function: Function, name: str, formats: Sequence[FloatFormat | None]
+    ) -> None:
+        super().__init__(function, name)
+        self.formats = formats
+        self.graph = function.graph
+        self.casts: dict[tuple[int, str], Any] = {}
+
+    def _computing(self, node: int) -> FloatFormat:
+        own = self.formats[node]
+        return computing_format(own, [self.formats[arg] for arg in self.graph.arguments(node)])
+
+    def operand(self, node: int, child: int) -> Any:
+        """Return an operand in the format in which the operation computes."""
+        value = self.values[child]
+        row = self.graph.primitive(child)
+        if not isinstance(value, WrittenValue) or (row is not None and row.boolean):
+            return value
+        form, computing = self.formats[child] or DOUBLE, self._computing(node)
+        if form is computing:
+            return value
+        key = child, computing.name
+        if key not in self.casts:
+            self.casts[key] = self._cast(value, computing)
+        return self.casts[key]
+
+    def result(self, node: int, found: Any) -> Any:
+        """Return a result in the format of the node."""
+        own, row = self.formats[node], self.graph.primitive(node)
+        if own is None or not isinstance(found, WrittenValue) or (row is not None and row.boolean):
+            return found
+        if row is None:
+            return self._cast(found, own, named=True)
+        native = row.name in NATIVE and self._computing(node) is own
+        return found if native else self._cast(found, own)
+
+    def _cast(self, value: WrittenValue, form: FloatFormat, *, named: bool = False) -> WrittenValue:
+        cast = f"np.{form.name}({value.text})"
+        if form.name == "bfloat16":
+            cast = f"np.asarray({value.text}, bfloat16)"
+        text = self.lines.assigned(cast) if named else cast
+        return WrittenValue(text, self.arrays, self.lines, shaped=value.shaped)
+
+
+def dtype_code(function: Function, formats: Sequence[FloatFormat | None], name: str = "f") -> str:
+    """Return NumPy code that computes each node in its format, with casts.
+
+    Parameters
+    ----------
+    function : Function
+        In the form `Function.in_floats`.
+    formats : sequence of FloatFormat or None
+        One for each node; None for what is computed from constants alone.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no code over NumPy, such as a loop.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x*y + x")
+    >>> from difflab.core.dtypes import FORMATS
+    >>> double, single = FORMATS["float64"], FORMATS["float32"]
+    >>> print(dtype_code(f, [double, double, single, double]))
+    import numpy as np
+    <BLANKLINE>
+    <BLANKLINE>
+    def f(x, y):
+        t1 = np.float64(x)
+        t2 = np.float64(y)
+        return np.float64(np.float32(t1 * t2)) + t1
+    """
+    heading = {"special": "from scipy import special"}
+    code = _TypedCode(function, name, formats).source(["import numpy as np"], heading)
+    return f"from ml_dtypes import bfloat16\n{code}" if "bfloat16)" in code else code
+
+
+def compiled(code: str, name: str = "f") -> Callable[..., Any]:
+    """Return the function of printed code, whose names are those that the printer chose."""
+    names: dict[str, Any] = {}
+    exec(compile(code, "<difflab.rounding>", "exec"), names)  # noqa: S102 - printed code only
+    found: Callable[..., Any] = names[name]
+    return found

@@ -26,12 +26,19 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.rounding.assignment import DtypeAssignment, OperationDtype, joint, run, truth
-from difflab.rounding.checks import failed, function_of, placed_at, shown_point
-from difflab.rounding.dtype_code import compiled, dtype_code
+from difflab.rounding.assignment import (
+    DtypeAssignment,
+    OperationDtype,
+    Tolerance,
+    compiled,
+    dtype_code,
+    joint,
+    run,
+    shares,
+    truth,
+)
 from difflab.rounding.local import is_exact, rounding_errors
-from difflab.rounding.sweeps import Sweeps, effect
-from difflab.rounding.tolerance import Tolerance, shares
+from difflab.rounding.sweeps import Sweeps, effect, failed, function_of, placed_at, shown_point
 
 Array = NDArray[np.float64]
 MARGIN = 0.5

@@ -24,7 +24,7 @@ from difflab.balls.limit import time_limit
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
-from difflab.rounding.enclosures import apart, farthest, jets, lifted
+from difflab.rounding.local import apart, farthest, jets, lifted
 from difflab.rounding.sweeps import Sweeps, effect
 
 Array = NDArray[np.float64]

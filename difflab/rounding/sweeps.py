@@ -8,20 +8,156 @@ accumulated rounding error, BIT 16, 1976).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.dtypes import DOUBLE, FloatFormat
+from difflab.core.dtypes import DOUBLE, FORMATS, FloatFormat
+from difflab.diagnose.anomalies import Event, failures, needed
+from difflab.diagnose.findings import AnomalyKind, call_text
 from difflab.diagnose.node_origins import CombinedGraph
+from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.names import element_names
-from difflab.rounding.checks import failed
-from difflab.rounding.evaluation import evaluated
+from difflab.language import given_names, parse
 from difflab.rounding.local import rounding_errors
+
+
+def computing_format(
+    own: FloatFormat | None, operands: Sequence[FloatFormat | None]
+) -> FloatFormat:
+    """Return the format in which an operation computes; None stands for constants.
+
+    Examples
+    --------
+    >>> half, brain = FORMATS["float16"], FORMATS["bfloat16"]
+    >>> print(computing_format(half, [half, None]), computing_format(half, [brain]))
+    float16 float32
+    """
+    known = [each for each in operands if each is not None]
+    if own is None or (operands and not known):
+        return DOUBLE
+    return FORMATS[np.result_type(*(each.dtype for each in (own, *known))).name]
+
+
+def evaluated(
+    graph: Graph, inputs: Mapping[int, Any], formats: Sequence[FloatFormat | None]
+) -> list[Any]:
+    """Return the value of every node, each computed and rounded in its format.
+
+    Parameters
+    ----------
+    graph : Graph
+    inputs : mapping of int to array
+        The values of inputs, or of any other nodes, with leading batch axes.
+    formats : sequence of FloatFormat or None
+        One for each node; None for what is computed from constants alone, in float64.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x/3")
+    >>> single = [FORMATS["float32"]] * len(f.graph)
+    >>> evaluated(f.graph, {f.input_nodes[0]: 1.0}, single)[-1]
+    np.float32(0.33333334)
+    """
+    values: list[Any] = [None] * len(graph)
+    weak: list[FloatFormat | None] = list(formats)
+    for node in graph.constants:
+        weak[node] = None
+    kernels = [row.computer(np) for row in graph.primitives]
+    double = all(form in (None, DOUBLE) for form in formats)
+    with np.errstate(all="ignore"):
+        for node, (opcode, args) in enumerate(graph.rows()):
+            own = formats[node]
+            if node in inputs:
+                values[node] = inputs[node] if own is None else own.cast(inputs[node])
+            elif opcode == CONSTANT:
+                values[node] = np.float64(graph.constants[node][0])
+            elif opcode != INPUT:
+                kernel, params = kernels[opcode - FIRST_ROW], graph.params(node)
+                if double:  # all values are float64 already
+                    values[node] = kernel(*[values[arg] for arg in args], **params)
+                    continue
+                computing = computing_format(own, [weak[arg] for arg in args])
+                result = kernel(*[computing.cast(values[arg]) for arg in args], **params)
+                values[node] = computing.cast(result) if own is None else own.cast(result)
+    return values
+
+
+MOST = 2**31
+"""A bound of numbers of points and of seeds."""
+
+
+def function_of(what: str, f: Any, at: Any, over: Any, points: Any, seed: Any) -> Function:
+    """Return the function of a public call, whose common arguments are checked.
+
+    Raises
+    ------
+    InputError
+        One of them is of another type; `what` is the call.
+    """
+    for name, value in (("at", {} if at is None else at), ("over", over)):
+        if not isinstance(value, Mapping):
+            raise InputError(
+                f"{name} of {what} is a mapping of names, not {type(value).__name__}",
+                hint="at={'x': 1.5}, over={'x': (0.1, 10)}",
+            )
+    for name, value, least in (("points", points, 1), ("seed", seed, 0)):
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not least <= value < MOST:
+            raise InputError(
+                f"{name} of {what} is an integer from {least} to 2^31 - 1, not {value!r}"
+            )
+    if isinstance(f, str):
+        return parse(f, [*given_names(at), *over])
+    if not isinstance(f, Function):
+        raise InputError(
+            f"{what} takes the text of a formula or a Function, not {type(f).__name__}",
+            hint="record code at an example of its arguments: dl.trace(f, x)",
+        )
+    return f
+
+
+def failed(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> DomainError:
+    """Return the error that names the operation that made results not finite."""
+    for event in _failures(graph, values, outputs):
+        state = "overflows" if event.kind is AnomalyKind.OVERFLOW else f"is {event.result:g}"
+        call = call_text(graph.primitive(event.node), event.operands)
+        return graph.place(event.node).error(DomainError, f"{call} {state} in {dtype}")
+    return DomainError(f"a result is not finite in {dtype}")
+
+
+def overflow(graph: Graph, values: Sequence[Any], outputs: Sequence[int], dtype: str) -> str:
+    """Return which operation overflows on the way to finite outputs; empty if none does."""
+    for event in _failures(graph, values, outputs):
+        if event.kind is AnomalyKind.OVERFLOW:
+            call = call_text(graph.primitive(event.node), event.operands)
+            return f"{call} overflows in {dtype}, an error without a bound"
+    return ""
+
+
+def _failures(graph: Graph, values: Sequence[Any], outputs: Sequence[int]) -> Iterator[Event]:
+    """Yield an event for each operation on which outputs depend that is not finite."""
+    return failures(graph, values, range(len(graph)), needed(graph, values, outputs))
+
+
+def shown_point(function: Function, point: NDArray[float64]) -> str:
+    """Return the values of the inputs at a point as text."""
+    parts = zip(function.inputs, function.split(point), strict=True)
+    return ", ".join(f"{name} = {np.array2string(part, threshold=3)}" for name, part in parts)
+
+
+def placed_at(error: DomainError, after: str, before: str = "") -> DomainError:
+    """Return an error whose message has more text."""
+    return type(error)(
+        f"{before}{error.message}{after}", text=error.text, span=error.span, hint=error.hint
+    )
+
 
 Array = NDArray[float64]
 

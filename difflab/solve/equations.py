@@ -25,10 +25,11 @@ from difflab.solve.calls import (
     Equation,
     OptimizeResult,
     known_values,
+    require_count,
+    require_tolerances,
     solved,
     unknowns,
 )
-from difflab.solve.settings import require_count, require_tolerances
 
 TOL = 1.49012e-08
 """SciPy's `xtol`, the square root of the spacing of float64 at 1."""

@@ -14,8 +14,14 @@ from difflab.core.conversions import as_float64
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, unflatten
-from difflab.solve.calls import Derivative, Equation, known_values, solved
-from difflab.solve.settings import require_count, require_tolerances
+from difflab.solve.calls import (
+    Derivative,
+    Equation,
+    known_values,
+    require_count,
+    require_tolerances,
+    solved,
+)
 
 __all__ = ["quad"]
 

@@ -22,11 +22,10 @@ from difflab.graph.node import Node
 from difflab.graph.precision import DOUBLE, SINGLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
 from difflab.graph.source import NOWHERE, SourceMap
-from difflab.solve.calls import as_array, stacked
+from difflab.solve.calls import as_array, require_choice, require_count, require_tolerances, stacked
 from difflab.solve.ivp_rows import integrated
 from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, STATISTICS, TOO_MANY
 from difflab.solve.ivp_steps import METHODS, System
-from difflab.solve.settings import require_choice, require_count, require_tolerances
 
 Method = Literal["rk45", "dopri8", "taylor"]
 Derivative = Literal["unrolled", "forward", "adjoint"]

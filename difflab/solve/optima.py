@@ -23,10 +23,11 @@ from difflab.solve.calls import (
     OptimizeResult,
     as_array,
     known_values,
+    require_count,
+    require_tolerances,
     unknowns,
 )
 from difflab.solve.equations import TOL, result
-from difflab.solve.settings import require_count, require_tolerances
 
 
 @dataclass(frozen=True)

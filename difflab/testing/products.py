@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.windows import BestSlope, first_half, slope_along
+from difflab.differences.window import BestSlope, first_half, slope_along
 from difflab.errors import InputError
 from difflab.graph.pytree import flatten
 from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, real_numbers

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from difflab.rounding.dtype_code import compiled
+from difflab.rounding.assignment import compiled
 
 QUADRATIC = "(-b + sqrt(b^2-4*a*c))/(2*a)"
 AT = ("--at", "a=1,b=1e5,c=1")

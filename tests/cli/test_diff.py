@@ -5,7 +5,7 @@ import json
 import pytest
 
 from difflab.lab.diff.difference import Difference
-from difflab.lab.study.store import Store
+from difflab.lab.study.cases import Store
 from difflab.report import differences
 
 STUDY = """

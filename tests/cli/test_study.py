@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from difflab.lab.study.store import Store
+from difflab.lab.study.cases import Store
 
 ROOT = Path(__file__).parents[2]
 STUDY = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.diagnose import reals
+from difflab.diagnose import anomalies
 from difflab.diagnose.point_check import check_domain, checked_point
 from difflab.errors import DomainError
 from difflab.primitives import TABLE
@@ -82,8 +82,8 @@ def test_functions_that_mpmath_cannot_compute_are_named(
 
 def test_a_value_that_mpmath_does_not_return_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call of mpmath cannot be interrupted, so that it is made in a process."""
-    monkeypatch.setattr(reals, "SECONDS", 0.5)
+    monkeypatch.setattr(anomalies, "SECONDS", 0.5)
     started = perf_counter()
-    assert reals.computed(sleep, [TABLE["betainc"]], 60.0) is None
+    assert anomalies.computed(sleep, [TABLE["betainc"]], 60.0) is None
     assert perf_counter() - started < 30
-    assert reals.computed(abs, [TABLE["betainc"]], -2.0) == 2.0
+    assert anomalies.computed(abs, [TABLE["betainc"]], -2.0) == 2.0

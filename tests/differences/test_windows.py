@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.differences.window import sampled
-from difflab.differences.windows import first_half, slope_along
+from difflab.differences.window import first_half, sampled, slope_along
 
 Array = NDArray[np.float64]
 

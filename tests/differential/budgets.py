@@ -14,8 +14,7 @@ import numpy as np
 from difflab.core.dtypes import format_of
 from difflab.errors import DomainError, UnsupportedError
 from difflab.language import parse
-from difflab.rounding.budget import error_budget
-from difflab.rounding.records import Budget
+from difflab.rounding.budget import Budget, error_budget
 from tests.differential.formulas import VARIABLES, Formula, formulas
 from tests.differential.scalar import DIGITS, exact
 from tests.differential.search import Family

@@ -14,8 +14,14 @@ import sys
 import pytest
 
 from difflab.lab.conventions.cases import cases
-from difflab.lab.conventions.measure import OWN, measure, measured_version
-from difflab.lab.conventions.record import EXACT, Conventions, Result
+from difflab.lab.conventions.measure import (
+    EXACT,
+    OWN,
+    Conventions,
+    Result,
+    measure,
+    measured_version,
+)
 from difflab.methods.peers.peer import Peer
 from difflab.methods.registry import peers
 from difflab.report.conventions import markdown

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from difflab.lab import record
-from difflab.lab.kinds import MATRIX, SIZES, RecordColumn, columns
-from difflab.lab.reading import RecordPart
+from difflab.lab.kinds import MATRIX, SIZES, RecordColumn, RecordPart, columns
 from difflab.methods.protocol import Size
 from tests.support.documents import ROOT
 

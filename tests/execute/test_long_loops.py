@@ -17,7 +17,7 @@ from difflab.graph.counts import LONG
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.lab.study.cases import Case
-from difflab.lab.study.timing import timed
+from difflab.lab.study.judging import timed
 from difflab.methods.protocol import Problem
 from difflab.report.trace.trace import trace
 

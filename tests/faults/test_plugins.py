@@ -304,7 +304,7 @@ def test_a_derivative_outlives_its_process(plug) -> None:
 
 
 def test_own_methods_run_apart_where_they_would_be_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.lab.effort._SHARE", 0.0)
+    monkeypatch.setattr("difflab.lab.measure._SHARE", 0.0)
     own = registry.find("richardson")
     monkeypatch.setattr(type(own), "prepare", None)  # the one in this process
     result = compare("x: [2]; sum(x*x)", {"x": [1.0, 2.0]}, methods=["forward", "richardson"])

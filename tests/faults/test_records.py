@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
-from difflab.lab.saved import from_json
+from difflab.lab.record import from_json
 from difflab.report.comparison.formats import index
 
 SEED = json.loads((Path(__file__).parents[1] / "report" / "seed.json").read_text("utf-8"))

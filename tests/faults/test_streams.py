@@ -5,7 +5,7 @@ import pty
 
 import pytest
 
-from difflab.report.ascii import ascii_text
+from difflab.report.terminal import ascii_text
 
 SEED = ("ln(x1)+x1*x2-sin(x2)", "--at", "x1=2,x2=5")
 COMPARE = ("compare", *SEED, "--no-timing", "--methods", "finite-forward,reverse")

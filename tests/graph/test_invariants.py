@@ -12,8 +12,8 @@ from difflab.errors import ConsistencyError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Graph
 from difflab.graph.passes import exact
-from difflab.lab.pipeline import run
 from difflab.primitives import add, sin
+from difflab.report.passes import run
 
 TEXT = "v: [3]; W: [3, 3]; sum(where(W@v > 0, exp(v)*2, 1/7 + x1)) + log(1 + exp(x1*1))"
 F = dl.parse(TEXT).graph

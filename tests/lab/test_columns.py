@@ -20,12 +20,11 @@ import difflab
 from difflab.lab import record
 from difflab.lab.compare import compare
 from difflab.lab.kinds import columns
-from difflab.lab.record import MethodRow
-from difflab.lab.saved import from_dict
+from difflab.lab.record import MethodRow, from_dict
+from difflab.lab.study.cases import Store, to_columns, to_csv
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store, to_columns, to_csv
 from difflab.lab.study.study import read
-from difflab.report.comparison import csv, formats
+from difflab.report.comparison import formats
 from difflab.report.site.site import site
 
 PACKAGE = Path(difflab.__file__).parent
@@ -63,7 +62,7 @@ def test_every_form_has_every_column(column: Any, compared: Any, store: Store) -
     back = from_dict(compared.to_dict()).methods[0].to_dict()
     assert back[column.name] == written[column.name]
     assert set(column.cells(column.title, None)) <= set(difflab.columns(compared))
-    assert set(column.cells(column.title, None)) <= set(csv.COLUMNS)
+    assert set(column.cells(column.title, None)) <= set(formats.COLUMNS)
     if column in record.STORED:
         records = store.records()
         assert column.name in to_columns(records)
@@ -99,7 +98,7 @@ from difflab.bench.problems import LAYOUT, tasks
 from difflab.cli.app import run
 from difflab.lab.problems.library import problem
 from difflab.lab.record import SCHEMA, SCHEMAS
-from difflab.lab.saved import from_dict
+from difflab.lab.record import from_dict
 from tests.docs.test_schemas import page
 assert str(Path(dl.__file__).parents[1]) == sys.argv[1], dl.__file__
 result = dl.compare("x^2", {"x": 3}, methods=["forward"], timing=False)

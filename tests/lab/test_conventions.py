@@ -12,8 +12,7 @@ import pytest
 from difflab.core.optional import installed
 from difflab.errors import InputError
 from difflab.lab.conventions.cases import FAMILIES, Case, Code, cases, families
-from difflab.lab.conventions.measure import measure
-from difflab.lab.conventions.record import Conventions, Package, Result
+from difflab.lab.conventions.measure import Conventions, Package, Result, measure
 from difflab.methods.registry import peers
 from difflab.report.conventions import csv, markdown, table
 

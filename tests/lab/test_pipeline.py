@@ -16,8 +16,8 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.graph.passes.exact import common, dead, fold, simplify
 from difflab.graph.passes.fusion import fusion_groups
 from difflab.graph.passes.layout import layout, transposes
-from difflab.lab.pipeline import EXACT, STABILISE, Pass, run
 from difflab.primitives import add, sin
+from difflab.report.passes import EXACT, STABILISE, Pass, run
 from difflab.stabilisation.rewriting import stabilised
 from tests.support.programs import VARIABLES, expressions
 

@@ -138,7 +138,7 @@ def test_difflabs_own_code_counts_and_not_when_it_was_written(
     monkeypatch.setattr(difflab, "__path__", [str(package)])
 
     def code() -> str:
-        provenance._own_code.cache_clear()
+        environment.own_code.cache_clear()
         return str(provenance.source()["code"])
 
     try:
@@ -154,7 +154,7 @@ def test_difflabs_own_code_counts_and_not_when_it_was_written(
         (package / "problems.txt").write_text("x^2")
         assert code() != first
     finally:
-        provenance._own_code.cache_clear()
+        environment.own_code.cache_clear()
 
 
 class Peer:
@@ -168,19 +168,19 @@ class Peer:
 
 
 def test_a_package_that_a_method_names_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = provenance.packages(Peer())
+    found = environment.packages(Peer())
     assert found[0] == f"numpy {np.__version__}"
     assert len(found) == 2
     assert "source" in found[1]
-    monkeypatch.setattr(provenance, "package_version", lambda name: "99")
-    assert provenance.packages(Peer())[:2] == ["numpy 99", "no-such-package 99"]
+    monkeypatch.setattr(environment, "package_version", lambda name: "99")
+    assert environment.packages(Peer())[:2] == ["numpy 99", "no-such-package 99"]
 
 
 def test_what_becomes_usable_is_measured_anew() -> None:
     absent = Peer()
     absent.reason = "pip install it"
-    assert provenance.packages(absent)[-1] == "unusable"
-    assert provenance.packages(absent)[:-1] == provenance.packages(Peer())
+    assert environment.packages(absent)[-1] == "unusable"
+    assert environment.packages(absent)[:-1] == environment.packages(Peer())
 
 
 @pytest.mark.parametrize("value", ["no_such_module_anywhere:METHOD", "sys:path", "math:sin", ".:x"])
@@ -190,14 +190,14 @@ def test_a_plug_in_without_a_source_is_named_nevertheless(
     entry = EntryPoint("odd", value, registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
     (method,) = [method for name, method in registry.installed().items() if name == "odd"]
-    text = ", ".join(provenance.packages(method))
+    text = ", ".join(environment.packages(method))
     assert "source " in text
     assert "unusable" in text
 
 
 def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from difflab.lab.compare import compare
-    from difflab.lab.saved import from_json
+    from difflab.lab.record import from_json
 
     stated = compare(
         "x^2", {"x": 3}, methods=["symbolic", "reverse"], timeout=600.0, target="numpy"
@@ -223,7 +223,7 @@ def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_record_whose_samples_are_nonsense_is_refused(samples: Any) -> None:
     from difflab.errors import InputError
     from difflab.lab.compare import compare
-    from difflab.lab.saved import from_dict
+    from difflab.lab.record import from_dict
 
     record = compare("x^2", {"x": 3}, methods=["reverse"], timing=False).to_dict()
     with pytest.raises(InputError, match="does not follow the schema"):

@@ -8,7 +8,7 @@ import pytest
 
 from difflab.errors import InputError
 from difflab.lab.compare import compare
-from difflab.lab.saved import from_dict, from_json
+from difflab.lab.record import from_dict, from_json
 
 SEED = Path(__file__).parents[1] / "report" / "seed.json"
 """Of the schema ``difflab.comparison/1``."""

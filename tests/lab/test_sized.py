@@ -7,8 +7,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ParseError
-from difflab.lab.problems.sized import formula_family, python_family
-from difflab.lab.problems.sizes import renamed
+from difflab.lab.problems.sized import formula_family, python_family, renamed
 
 
 def _product(x):

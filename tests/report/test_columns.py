@@ -13,8 +13,8 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError
 from difflab.methods.protocol import Size
-from difflab.report.comparison.csv import csv
-from difflab.report.domain import data
+from difflab.report.comparison.formats import csv
+from difflab.report.domain import formats
 
 METHODS = ["richardson", "forward"]
 
@@ -56,7 +56,7 @@ def test_a_comparison_has_a_row_per_method(compared: Any) -> None:
 
 def test_a_domain_has_a_row_for_each_point_and_method(domain: Any) -> None:
     table = dl.columns(domain)
-    lines = [*reader.DictReader(io.StringIO(data.csv(domain)))]
+    lines = [*reader.DictReader(io.StringIO(formats.csv(domain)))]
     assert len(lines) == 40
     assert list(map(float, (line["x"] for line in lines))) == table["x"]
     assert table["method"] == ["richardson"] * 20 + ["forward"] * 20

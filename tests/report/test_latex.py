@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import difflab as dl
-from difflab.report.comparison.view import view
+from difflab.report.comparison.formats import view
 from difflab.report.latex import literal
 from difflab.report.trace.text import latex as trace_latex
 

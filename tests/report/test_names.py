@@ -8,7 +8,7 @@ import pytest
 import difflab as dl
 from difflab.drawing import WRITERS, diagram
 from difflab.language.printers import c, python
-from difflab.report.style import clean
+from difflab.report.terminal import clean
 from difflab.report.trace.text import table
 from difflab.report.trace.trace import trace
 
@@ -69,7 +69,7 @@ def test_a_name_that_an_input_has_is_not_used_for_a_value():
 
 
 def test_passes_keep_them(function):
-    from difflab.lab.pipeline import EXACT, run
+    from difflab.report.passes import EXACT, run
 
     labels = set(function.graph.labels.values())
     assert labels == {"h", "u1", "v1"}

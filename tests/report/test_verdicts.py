@@ -12,10 +12,10 @@ from difflab.lab.record import VERDICTS
 from difflab.referee.verdict import Verdict
 from difflab.report import html
 from difflab.report.comparison.plots import picture
+from difflab.report.domain.plots import HUES
 from difflab.report.domain.plots import picture as map_picture
-from difflab.report.domain.shades import HUES
 from difflab.report.site.pictures import _COLOURS
-from difflab.report.style import STYLES
+from difflab.report.terminal import STYLES
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))

@@ -12,8 +12,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DifflabError, DomainError, InputError, ParseError
-from difflab.rounding.budget import error_budget
-from difflab.rounding.records import Budget
+from difflab.rounding.budget import Budget, error_budget
 
 QUADRATIC = "(-b + sqrt(b^2 - 4*a*c))/(2*a)"
 RUMP = "333.75*b^6 + a^2*(11*a^2*b^2 - b^6 - 121*b^4 - 2) + 5.5*b^8 + a/(2*b)"

@@ -10,7 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DomainError, InputError, PointError
-from difflab.rounding.dtype_code import compiled
+from difflab.rounding.assignment import compiled
 from difflab.rounding.dtypes import cheapest_dtypes
 
 OVER = {"x": (0.5, 4.0), "y": (-2.0, 2.0)}

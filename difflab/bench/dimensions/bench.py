@@ -19,10 +19,10 @@ from difflab.execute.long_loops import values_of
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure, provenance
-from difflab.lab.effort import Effort
-from difflab.lab.outcomes import Row, outcome, together
+from difflab.lab.measure import Effort
 from difflab.lab.problems.sized import Family, formula_family
-from difflab.lab.sweep import Task
+from difflab.lab.record import outcome
+from difflab.lab.sweep import Row, Task, together
 from difflab.methods.automatic import AutomaticDerivative
 from difflab.methods.differentiate import differentiate
 from difflab.methods.protocol import Method, Problem

@@ -30,7 +30,7 @@ from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
 from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

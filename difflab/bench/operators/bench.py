@@ -29,8 +29,7 @@ from difflab.bench.shared import (
     plot_curve,
 )
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row, trial
-from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.lab.sweep import Cell, Row, SweepRow, Task, trial
 from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
 
 if TYPE_CHECKING:

@@ -27,9 +27,8 @@ from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row, trial
 from difflab.lab.sampling import paired
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, Row, Task, trial
 from difflab.methods.peers.peer import Peer, refusals
 from difflab.methods.protocol import Family
 from difflab.methods.registry import peers

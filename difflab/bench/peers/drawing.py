@@ -11,8 +11,7 @@ from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, beside, ticks, titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Part, Screen
+from difflab.report.terminal import Part, Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

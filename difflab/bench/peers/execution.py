@@ -24,14 +24,12 @@ from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.outcomes import trial
 from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell as SweepCell
-from difflab.lab.sweep import SweepRow, Task, number
+from difflab.lab.sweep import SweepRow, Task, number, trial
 from difflab.language import parse
 from difflab.report.canvas import FAINT, INK, beside, marker, titled_figure
-from difflab.report.style import clean, shorten
-from difflab.report.terminal import Screen
+from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:

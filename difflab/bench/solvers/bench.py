@@ -43,8 +43,7 @@ from difflab.core.environ import environment_variables
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance
-from difflab.lab.outcomes import Row, trial
-from difflab.lab.sweep import Cell, SweepRow, Task, number
+from difflab.lab.sweep import Cell, Row, SweepRow, Task, number, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
 from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
 

@@ -13,7 +13,7 @@ from difflab.explore.shown import TIMEOUT, filled, page, refused, row_texts, ver
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.language import parse
-from difflab.report.heading import point_text
+from difflab.report.summary import point_text
 
 LONGEST = 10_000
 """Most characters of a formula or of a point."""

@@ -10,8 +10,7 @@ from statistics import median
 from typing import Any
 
 from difflab.core.strict_json import dumps, strict
-from difflab.lab.diff.sides import Measured, Side
-from difflab.lab.diff.times import LEVEL, TimeChange, spread, time_change
+from difflab.lab.diff.sides import LEVEL, Measured, Side, TimeChange, spread, time_change
 
 SCHEMA = "difflab.diff/1"
 
@@ -118,7 +117,7 @@ def difference(old: Side, new: Side) -> Difference:
     """Return the changes.
 
     A record is *wrong* if its verdict became ``disagree``, *less accurate* if its error in ULP grew
-    at all, *slower* if the test of `difflab.lab.diff.times` finds so. The level of the tests is
+    at all, *slower* if the test of `difflab.lab.diff.sides` finds so. The level of the tests is
     shared among all records (Bonferroni), so that a false alarm of any of them is less likely than
     one per cent, and a change has to exceed the noise that most records show.
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
-from difflab.lab.declared import DeclaredRules
+from difflab.lab.judge import DeclaredRules
 from difflab.lab.measure import wait_for
-from difflab.lab.outcomes import Outcome, outcome
+from difflab.lab.record import Outcome, outcome
 from difflab.methods.in_dtype import InDtype
 from difflab.methods.protocol import Batched, Estimate, Family, Method, Prepared, Problem
 from difflab.methods.registry import own

@@ -31,7 +31,6 @@ from difflab.lab.compare import (
     parsed,
     start,
 )
-from difflab.lab.declared import DeclaredRules
 from difflab.lab.domain.answers import Candidate, EachTime, prepared
 from difflab.lab.domain.box import Box, box_of, evenly
 from difflab.lab.domain.judging import Judged, block_of, gathered
@@ -39,9 +38,9 @@ from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, in_range_over, losing_node, row_of
 from difflab.lab.domain.search import Search
-from difflab.lab.dtypes import ROUNDED, rounded_point
-from difflab.lab.effort import Effort
 from difflab.lab.engine import Work
+from difflab.lab.judge import ROUNDED, DeclaredRules, rounded_point
+from difflab.lab.measure import Effort
 from difflab.lab.options import DomainOptions, stated
 from difflab.lab.provenance import source
 from difflab.lab.store import Record, Store, digest, kept, packed_json, unpacked_json
@@ -128,18 +127,22 @@ def compare_domain(
     unit = evenly(len(box.moving), SCAN * points, seed)
     sample = rounded_point(dtype, box.points(unit[:points]))
     start(chosen)
-    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target}
+    settings: dict[str, Any] = {"order": order, "timeout": timeout, "target": target, "often": True}
     if subject is None:
-        problems = Problems(Problem.of(function, **settings, often=True))
+        problems = Problems(Problem.of(function, **settings))
     else:
-        problems = problems_of(subject, function, **settings)
+        values, limit = subject.called(function.m), EachTime(timeout)
+        problems = Problems.of_code(subject, values, function.m, deadline=limit, **settings)
         if verify and subject.function is not None and not evidence:
             evidence = subject.verified_over(sample, timeout)
     if dtype is not DOUBLE:
         chosen = [InDtype(each, dtype) for each in chosen]
     elif problems.graph.function is not None:
         effort = Effort(problems.graph, sample[0])
-        chosen = [each if problems.on_code(each) else effort.stoppable(each) for each in chosen]
+        chosen = [
+            effort.stoppable(each) if problems.of(each) is problems.graph else each
+            for each in chosen
+        ]
     start(chosen)
     shown = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
     shown |= {"code": evidence} if evidence else {}
@@ -234,19 +237,6 @@ def middle_of(over: Mapping[str, Any]) -> dict[str, float]:
         except (TypeError, ValueError):
             found[str(name)] = 1.5
     return found
-
-
-def problems_of(subject: CodeSubject, shaped: Function, **settings: Any) -> Problems:
-    """Return the problems of the methods: those that see only values are given the code's."""
-    limit = EachTime(settings["timeout"])
-    values = subject.called(shaped.m)
-    if subject.function is None:
-        bare = Problem(
-            values, shaped.n, shaped.m, untraceable=subject.reason, deadline=limit, **settings
-        )
-        return Problems(bare, bare)
-    graph = Problem.of(subject.function, **settings, often=True)
-    return Problems(graph, replace(subject.numeric(graph, shaped.m), deadline=limit))
 
 
 def _question(

@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
-from difflab.lab.declared import CONFIRMED, declared
 from difflab.lab.domain.answers import Answers
-from difflab.lab.judge import Judge
-from difflab.lab.outcomes import Outcome
-from difflab.lab.record import ERRORS, MethodRow, Status
+from difflab.lab.judge import CONFIRMED, Judge, declared
+from difflab.lab.record import ERRORS, MethodRow, Outcome, Status
 from difflab.referee.proofs import prove, roots_at
 from difflab.referee.referee import PROVING
 from difflab.referee.ulp import errors, largest_errors, nearest

@@ -15,7 +15,7 @@ from difflab.core.strict_json import dumps, strict
 from difflab.lab import kinds
 from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import MethodJudged, Referred
-from difflab.lab.reading import RecordPart
+from difflab.lab.kinds import RecordPart
 from difflab.lab.record import POINT, VERDICTS, Expression, Status, labelled
 from difflab.methods.protocol import Family
 

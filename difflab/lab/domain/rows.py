@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.diagnose.divergence import Derivative, Differentiate, first_divergence
-from difflab.diagnose.point_check import packed
-from difflab.diagnose.ranges import derivative_faults
+from difflab.diagnose.point_check import derivative_faults, packed
 from difflab.errors import DifflabError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
@@ -28,8 +27,7 @@ from difflab.lab.domain.record import (
     WorstPoint,
     quantiles,
 )
-from difflab.lab.outcomes import Outcome
-from difflab.lab.record import Status
+from difflab.lab.record import Outcome, Status
 from difflab.methods.exact import EXACT
 from difflab.methods.protocol import Method, Problem
 

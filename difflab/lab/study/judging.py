@@ -1,25 +1,213 @@
-"""Judging the methods of a case, and the records that this and the times make."""
+"""Judging and timing the methods of a case, and the records that both make.
+
+Calls are timed in blocks, each prepared anew and paired with the yardstick. The record of a method
+that is compared over a domain has the verdict and the errors of its worst point; the whole row is
+in the column `comparison`, as in the schema ``difflab.domain/3``.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
 
 from difflab.core.progress import silent
+from difflab.core.quantities import percent
+from difflab.core.strict_json import long_integers
+from difflab.errors import InputError
+from difflab.execute.long_loops import interpreter_of
 from difflab.lab.compare import compare
+from difflab.lab.domain.compare import compare_domain
+from difflab.lab.domain.record import READ, DomainRow, read_rows
 from difflab.lab.environment import now
-from difflab.lab.measure import FIRST_CALL
-from difflab.lab.options import CompareOptions, chosen
-from difflab.lab.outcomes import Outcome, outcome
+from difflab.lab.measure import FIRST_CALL, CallCost, Effort, MethodCall, answer, in_turns
+from difflab.lab.options import CompareOptions, DomainOptions, chosen
 from difflab.lab.provenance import MACHINE, source
-from difflab.lab.record import STORED, Comparison, MethodRow, Status
+from difflab.lab.record import ERRORS, STORED, Comparison, MethodRow, Outcome, Status, outcome
 from difflab.lab.store import digest
-from difflab.lab.study.cases import Case
-from difflab.lab.study.domains import judged_over, rows_over, single_over
-from difflab.lab.study.store import Record, packed_json
-from difflab.lab.study.timing import Times
+from difflab.lab.study.cases import Case, Domain, Record, packed_json
 from difflab.lab.sweep import Cell
+from difflab.methods.protocol import Method, Prepared, Problem
+from difflab.methods.registry import select
+
+
+@dataclass
+class Times:
+    """Samples of one method.
+
+    Attributes
+    ----------
+    prepare : list of float
+        Seconds of each preparation.
+    blocks : list of (list of float, list of float)
+        For each block the seconds of a call, and of the yardstick, one element per round.
+    peak_bytes : int or None
+        The peak memory of a call.
+    first : bool
+        Whether a block has the first call only, which may include compilation.
+    """
+
+    prepare: list[float] = field(default_factory=list)
+    blocks: list[tuple[list[float], list[float]]] = field(default_factory=list)
+    peak_bytes: int | None = None
+    first: bool = False
+
+    @property
+    def spent(self) -> float:
+        """Seconds of one preparation and one call in the last block."""
+        return self.prepare[-1] + min(self.blocks[-1][0])
+
+
+def timed(case: Case, names: Sequence[str]) -> dict[str, Times]:
+    """Return the times of the methods `names` of a case.
+
+    Each of the ``case.repeats`` blocks prepares every method anew and samples all calls and the
+    yardstick in turns, so that two blocks share neither code objects nor a disturbance. A method
+    whose first block took a good part of its time limit has that block only; one that fails here,
+    having succeeded when it was judged, has the blocks until then.
+    """
+    from difflab.diagnose.point_check import checked_point, packed
+    from difflab.language import parse
+
+    function = parse(case.text)
+    x = packed(function, checked_point(function, case.point, on=interpreter_of(function)))
+    problem = Problem.of(
+        function, order=case.order, timeout=case.timeout, target=case.target, often=True
+    )
+    effort = Effort(problem, x)
+    methods = {
+        name: effort.stoppable(method) for name, method in zip(names, select(names), strict=True)
+    }
+    times = {name: Times() for name in methods}
+    with np.errstate(all="ignore"):
+        for _ in range(case.repeats):
+            _block(methods, problem, x, times)
+            methods = {
+                name: method
+                for name, method in methods.items()
+                if times[name].blocks and times[name].spent * case.repeats < case.timeout
+            }
+            if not methods:
+                break
+    return times
+
+
+def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str, Times]) -> None:
+    """Add a block to the times of each method; those that fail get none."""
+    calls: dict[str, MethodCall] = {}
+    for name, method in list(methods.items()):
+        try:
+            found = answer(method, problem, x, preparations=1)
+        except (Exception, SystemExit):  # a method of another package may raise anything
+            del methods[name]
+            continue
+        times[name].prepare.extend(found.prepare_samples)
+        calls[name] = found.call
+    reference = MethodCall(cast(Prepared, yardstick), x)
+    costs = in_turns([*calls.values(), reference])
+    yard = costs.pop()
+    for name, cost in zip(calls, costs, strict=True):
+        if isinstance(cost, CallCost) and isinstance(yard, CallCost):
+            # Call and yardstick are sampled in every round until the call's budget is spent.
+            rounds = min(len(cost.samples), len(yard.samples))
+            times[name].blocks.append(([*cost.samples[:rounds]], [*yard.samples[:rounds]]))
+            times[name].peak_bytes = cost.peak_bytes
+            times[name].first = times[name].first or cost.first
+        else:
+            del methods[name]
+
+
+_STEPS = 400
+
+
+def yardstick(x: Any) -> float:
+    """Take 400 steps of the logistic map; `x` is ignored.
+
+    Examples
+    --------
+    >>> 0 < yardstick(None) < 1
+    True
+    """
+    y = 0.3
+    for _ in range(_STEPS):
+        y = 3.9 * y * (1.0 - y)
+    return y
+
+
+def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
+    """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
+    over = {name: tuple(ends) for name, ends in domain.over.items()}
+    stated = chosen(vars(case) | vars(domain), DomainOptions)
+    options: Any = {**stated, "methods": names, "progress": silent}  # the study shows its own
+    return compare_domain(case.text, over, case.point, **options).to_dict()
+
+
+def read_over(text: str) -> Mapping[str, Any]:
+    """Return the comparison that ``difflab compare --over --format json`` printed.
+
+    Raises
+    ------
+    InputError
+        The text is none.
+    """
+    try:
+        with long_integers():
+            found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or found.get("schema") not in READ:
+        raise InputError("this is no comparison over a domain")
+    return found
+
+
+def options_over(domain: Domain) -> list[str]:
+    """Return the options of ``difflab compare`` for a domain.
+
+    Examples
+    --------
+    >>> options_over(Domain({"x": [0.1, 10]}, 500, {"x": "log"}))
+    ['--over', 'x=0.1:10', '--points', '500', '--scale', 'x=log']
+    """
+    found = ["--over", domain.label, "--points", str(domain.points)]
+    if domain.scale:
+        found += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
+    return found + ["--seed", str(domain.seed)] * (domain.seed != 0)
+
+
+def single_over(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a comparison with one of its methods only."""
+    rows = [row for row in document["methods"] if row["name"] == name]
+    return {**document, "methods": rows}
+
+
+def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
+    """Return each method's worst point as a row, by the method's name."""
+    return {row.name: _row(row) for row in read_rows(document)}
+
+
+def _row(found: DomainRow) -> MethodRow:
+    status, message, worst = found.status, found.message, found.worst
+    if status is Status.OK and worst is None:  # no point has an answer
+        status, message = Status(found.silences[0].status), found.silences[0].reason
+    shares = {name: share for name, share in found.shares.items() if share}
+    if worst is not None and (set(shares) != {"agree"} or worst.verdict != "agree"):
+        message = ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
+        message += f"; worst in the {worst.found}: {worst.message or worst.verdict}"
+    errors: dict[str, Any] = {name: getattr(worst, name, None) for name in ERRORS}
+    return MethodRow(
+        name=found.name,
+        family=found.family,
+        status=status,
+        message=message,
+        verdict=None if worst is None else worst.verdict,
+        **errors,
+        function_evaluations=found.evaluations,
+        prepare_seconds=found.prepare_seconds,
+    )
+
 
 Source = Mapping[str, Cell]
 

@@ -15,13 +15,14 @@ from difflab.errors import InputError
 from difflab.lab.study.cases import THIS, Case, Domain
 from difflab.lab.study.functions import (
     NO_USER_CODE,
+    KeyPath,
+    KeyPlaces,
     Source,
     UserCode,
     function_of,
     members,
     source,
 )
-from difflab.lab.study.places import KeyPath, KeyPlaces
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function

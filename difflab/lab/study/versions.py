@@ -15,14 +15,9 @@ from typing import Any
 
 from difflab.core.strict_json import strict
 from difflab.errors import InputError
-from difflab.lab.outcomes import Outcome
-from difflab.lab.record import Status
-from difflab.lab.saved import from_json
-from difflab.lab.study.cases import Case
-from difflab.lab.study.domains import options_over, read_over
-from difflab.lab.study.judging import Judged, Source, records
-from difflab.lab.study.store import Record
-from difflab.lab.study.timing import Times
+from difflab.lab.record import Outcome, Status, from_json
+from difflab.lab.study.cases import Case, Record
+from difflab.lab.study.judging import Judged, Source, Times, options_over, read_over, records
 
 _SOURCES = """
 import json, sys

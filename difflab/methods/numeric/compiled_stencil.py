@@ -20,11 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.differences.arithmetic import Arithmetic
 from difflab.differences.extrapolation import GUARD, ODD, Weights, tableau
 from difflab.differences.first import LadderPoint, judged
 from difflab.differences.rules import DifferenceRule
-from difflab.differences.sampling import LEAD, lead_points, noise_of, scale_of
+from difflab.differences.sampling import LEAD, Arithmetic, lead_points, noise_of, scale_of
 from difflab.differences.wide import SUSPECT
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["ADVECT"]
-
 
 class Advect(ArrayPeer):
     """advect's ``jacobian`` and ``hessian`` of NumPy code."""

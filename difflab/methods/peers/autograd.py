@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["AUTOGRAD"]
-
 
 class Autograd(ArrayPeer):
     """HIPS autograd's reverse mode over NumPy."""

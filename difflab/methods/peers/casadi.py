@@ -19,8 +19,6 @@ from difflab.methods.timer import LoopCall
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["CASADI", "expressions_of"]
-
 
 class Casadi(Peer):
     """CasADi's expression graphs, evaluated through a buffer."""

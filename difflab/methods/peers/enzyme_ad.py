@@ -20,8 +20,6 @@ from difflab.methods.peers.peer import CallAdapter, PeerCall
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["ENZYME_AD"]
-
 
 class EnzymeAd(Jax):
     """Enzyme's reverse mode on code that JAX compiles, in float64."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from difflab.graph.function import Function
 
-__all__ = ["HEYOKA"]
-
 LARGE = 500
 """Expressions beyond which heyoka's compact mode is used: LLVM's time grows with a square."""
 

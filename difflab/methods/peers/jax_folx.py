@@ -13,8 +13,6 @@ from typing import Any
 from difflab.errors import UnsupportedError
 from difflab.methods.peers.jax_jet import AlongLines
 
-__all__ = ["JAX_FOLX"]
-
 
 class JaxFolx(AlongLines):
     """folx's ``forward_laplacian``, in float64."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["JAX_JET", "AlongLines"]
-
 
 class AlongLines(Jax):
     """Derivatives from those along lines, which `along` gives, under ``vmap`` and ``jit``.

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from difflab.methods.peers.difference_peer import DifferencePeer
+from difflab.methods.peers.array_peer import DifferencePeer
 from difflab.methods.peers.peer import Array
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-
-__all__ = ["NUMDIFFTOOLS"]
 
 
 class Numdifftools(DifferencePeer):

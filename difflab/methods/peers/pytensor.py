@@ -26,8 +26,6 @@ from difflab.methods.peers.spelling import (
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["PYTENSOR"]
-
 
 class Pytensor(ArrayPeer):
     """PyTensor's ``grad`` and ``pullback`` in a compiled function, in float64."""

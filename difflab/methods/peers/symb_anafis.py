@@ -23,8 +23,6 @@ from difflab.methods.protocol import Family
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["SYMB_ANAFIS"]
-
 
 class SymbAnafis(ScalarPeer):
     """SymbAnaFis's ``diff`` and ``CompiledEvaluator``, one for each element."""

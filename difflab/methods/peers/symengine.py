@@ -22,8 +22,6 @@ from difflab.methods.protocol import Family
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["SYMENGINE", "Symengine", "check_differentiated"]
-
 
 class Symengine(Peer):
     """SymEngine's ``diff`` and ``Lambdify`` with common subexpressions shared."""

@@ -18,8 +18,6 @@ from difflab.methods.peers.symengine import Symengine, check_differentiated
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["SYMFORCE"]
-
 
 class Symforce(Symengine):
     """SymForce's generated functions, in Python and without Numba."""

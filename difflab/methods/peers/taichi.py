@@ -20,8 +20,6 @@ from difflab.methods.peers.peer import Array
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.peers.written_values import WrittenValue, written_text
 
-__all__ = ["TAICHI"]
-
 _HEAD = """\
 def kernel(x: ti.types.ndarray(), y: ti.types.ndarray()):
     for i in range(x.shape[0]):

@@ -14,8 +14,6 @@ from difflab.primitives.movement import indices
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["TENSORFLOW"]
-
 
 class Tensorflow(ArrayPeer):
     """TensorFlow's tape in a graph function, in float64."""

@@ -26,8 +26,6 @@ from difflab.methods.peers.spelling import (
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["TINYGRAD"]
-
 
 class Tinygrad(ArrayPeer):
     """tinygrad's ``gradient`` on its default device, in float64."""

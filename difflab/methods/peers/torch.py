@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["TORCH", "torch_spelling"]
-
 
 class Torch(ArrayPeer):
     """PyTorch's eager mode, in float64."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.protocol import Problem
 
-__all__ = ["TORCH_COMPILE"]
-
 
 class TorchCompile(Torch):
     """``torch.func.vjp`` under ``torch.compile``, in float64."""

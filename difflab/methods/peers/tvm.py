@@ -21,8 +21,6 @@ from difflab.methods.peers.spelling import RenamedModule
 if TYPE_CHECKING:
     from difflab.methods.peers.peer import Array
 
-__all__ = ["TVM"]
-
 
 class Tvm(BatchPeer):
     """TVM's `relax.transform.Gradient` in its virtual machine, in float64."""

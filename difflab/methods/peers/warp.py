@@ -20,8 +20,6 @@ from difflab.methods.peers.peer import Array
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.peers.written_values import WrittenValue
 
-__all__ = ["WARP"]
-
 _HEAD = """\
 def kernel(x: wp.array2d(dtype=wp.float64), y: wp.array2d(dtype=wp.float64)):
     i = wp.tid()

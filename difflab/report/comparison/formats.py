@@ -1,10 +1,12 @@
-"""A comparison as a table, Markdown, LaTeX, an HTML page and a part of a notebook.
+"""A comparison as a table, CSV, Markdown, LaTeX, an HTML page and a part of a notebook.
 
-A comparison is a record or its dictionary. All text is escaped; pages need no network.
+A comparison is a record or its dictionary. All text is escaped; CSV has a row per method and is
+safe to open in a spreadsheet; pages need no network.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,15 +14,77 @@ from html import escape
 from typing import Any
 
 from difflab.core.quantities import seconds
+from difflab.core.table import csv_text, guarded
 from difflab.core.wording import counted
+from difflab.lab import kinds
+from difflab.lab.record import MethodRow, read_samples
+from difflab.lab.sampling import spread
 from difflab.report import html
-from difflab.report.comparison.csv import csv
 from difflab.report.comparison.plots import inline_svg
 from difflab.report.comparison.view import ComparisonView
 from difflab.report.comparison.view import view as content
-from difflab.report.style import shorten
+from difflab.report.terminal import clean, shorten
 
-__all__ = ["csv", "index", "view"]
+_SOURCE = (
+    *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite"),
+    *("packages", "system", "cpu", "threads", "target", "timeout", "seed", "date"),
+)
+_ABOUT, _TIMES = ("expression", "point", "order"), ("repetitions", "spread")
+COLUMNS = (*_ABOUT, *kinds.cells(MethodRow, {}), *_SOURCE, *_TIMES)
+
+
+def columns(comparison: Any) -> dict[str, list[Any]]:
+    """Return the columns of a comparison, an element per method.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping
+        The record of a comparison, or its dictionary.
+
+    Returns
+    -------
+    dict of str to list
+        The columns `COLUMNS`, numbers in full; None for a missing value.
+    """
+    record = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
+    samples = read_samples(record["environment"])
+    rows = []
+    for method in record["methods"]:
+        times = samples.get(method["name"], {}).get("samples", ())
+        rows.append(_row(record, method, times))
+    return {name: [row[index] for row in rows] for index, name in enumerate(COLUMNS)}
+
+
+def csv(comparison: Any) -> str:
+    """Return the `columns` of a comparison as CSV (RFC 4180).
+
+    Returns
+    -------
+    str
+        A header of `COLUMNS` and a row per method. Text that a spreadsheet would treat as a
+        formula begins with an apostrophe; a missing value is an empty cell.
+    """
+    cells = ([_cell(value) for value in column] for column in columns(comparison).values())
+    return csv_text([COLUMNS, *zip(*cells, strict=True)])
+
+
+def _row(
+    record: Mapping[str, Any], method: Mapping[str, Any], times: Sequence[float]
+) -> list[object]:
+    made = (record["environment"].get(name) for name in _SOURCE)
+    return [
+        record["expression"]["text"],
+        json.dumps(record["point"], ensure_ascii=False),
+        record["order"],
+        *kinds.cells(MethodRow, method).values(),
+        *(None if value is None else str(value) for value in made),
+        *((len(times), spread(times)) if times else (None, None)),
+    ]
+
+
+def _cell(value: object) -> object:
+    """Return a text on one line, such that no spreadsheet treats it as a formula."""
+    return guarded(clean(value)) if isinstance(value, str) else value
 
 
 def view(comparison: Any) -> ComparisonView:

@@ -13,7 +13,7 @@ from difflab.lab.record import MethodRow
 from difflab.report.canvas import INK, beside, inlined, marker, saved, seconds_tick, style, ticks
 from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.view import view
-from difflab.report.style import FAMILIES, PLAIN, FamilyStyle, shorten
+from difflab.report.terminal import FAMILIES, PLAIN, FamilyStyle, shorten
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -18,7 +18,7 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
 from difflab.report.comparison import formats, side_by_side
-from difflab.report.displayed import Displayed
+from difflab.report.terminal import Displayed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,11 +13,10 @@ from difflab.lab.side_by_side import SideBySide
 from difflab.report import html
 from difflab.report import latex as tex
 from difflab.report import markdown as md
-from difflab.report.comparison import csv as spreadsheets
+from difflab.report.comparison import formats
 from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.passes import SHOWN_REWRITES, position, remarks, rewrites_text
-from difflab.report.style import clean
-from difflab.report.terminal import Part, Screen, draw
+from difflab.report.terminal import Part, Screen, clean, draw
 from difflab.stabilisation.proof import Stabilised
 
 _BRIEF = [column for column in columns(MethodRow) if column.brief]
@@ -69,8 +68,8 @@ def _cells(row: MethodRow) -> tuple[Any, ...]:
 
 def csv(both: SideBySide) -> str:
     """Return both as one CSV table; the column of the expression distinguishes them."""
-    stable = spreadsheets.csv(both.stabilised).split("\n", 1)[1]
-    return spreadsheets.csv(both.plain) + stable
+    stable = formats.csv(both.stabilised).split("\n", 1)[1]
+    return formats.csv(both.plain) + stable
 
 
 def markdown(both: SideBySide) -> str:

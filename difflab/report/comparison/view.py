@@ -19,9 +19,8 @@ from difflab.core.table import Cell, Column, Table
 from difflab.lab.kinds import columns
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
-from difflab.report.heading import method_column, point_text
-from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Section, Summary
+from difflab.report.summary import Section, Summary, method_column, point_text
+from difflab.report.terminal import SHOWN_EXPRESSION, clean, shorten
 
 SHOWN_ENTRIES = 6
 
@@ -56,16 +55,27 @@ class ComparisonView(Summary):
 def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     """Return the view of `comparison`, a record or its dictionary."""
     if isinstance(comparison, Mapping):
-        from difflab.lab.saved import from_dict
+        from difflab.lab.record import from_dict
 
         comparison = from_dict(comparison)
     rows = tuple(
         replace(row, name=clean(row.label), message=clean(row.message))
         for row in comparison.methods
     )
+    lines = [
+        (
+            *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
+            *(getattr(row, column.name) for column in _SHOWN),
+        )
+        for row in rows
+    ]
     name, entries = _derivative(comparison)
     point = point_text(comparison.point)
-    value = _abbreviated([exact(value) for value in comparison.value])
+    values = [exact(value) for value in comparison.value]
+    if len(values) > SHOWN_ENTRIES:
+        rest = f"…, {values[-1]}  ({len(values)} in all)"
+        values = [*values[: SHOWN_ENTRIES - 2], rest]
+    value = ", ".join(values)
     referee = _referee(comparison.reference)
     facts = [("at", point)]
     if comparison.point_chosen:
@@ -79,7 +89,7 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
         heading=f"{name.capitalize()} of",
         expression=expression,
         facts=facts,
-        sections=[Section(_table(rows))],
+        sections=[Section(Table((method_column(rows), *_COLUMNS), lines))],
         notes=_notes(rows),
         sentence=clean(recommend(comparison)),
         environment=_environment(comparison.environment),
@@ -93,18 +103,6 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     )
 
 
-def _table(rows: Sequence[MethodRow]) -> Table:
-    """Return the table of all methods."""
-    lines = [
-        (
-            *(Cell(row.name, row.family), Cell(row.outcome, row.outcome)),
-            *(getattr(row, column.name) for column in _SHOWN),
-        )
-        for row in rows
-    ]
-    return Table((method_column(rows), *_COLUMNS), lines)
-
-
 def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
     """Return every message once, with the names of all its methods."""
     names: dict[str, list[str]] = {}
@@ -112,13 +110,6 @@ def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
         if row.message:
             names.setdefault(row.message, []).append(row.name)
     return [(", ".join(group), message) for message, group in names.items()]
-
-
-def _abbreviated(texts: Sequence[str]) -> str:
-    if len(texts) <= SHOWN_ENTRIES:
-        return ", ".join(texts)
-    shown = ", ".join(texts[: SHOWN_ENTRIES - 2])
-    return f"{shown}, …, {texts[-1]}  ({len(texts)} in all)"
 
 
 def _component(variables: Sequence[Variable], index: int) -> str:

@@ -1,20 +1,111 @@
-"""The content of the reports about a comparison over a domain, and its data as CSV and Parquet."""
+"""The content of the reports about a comparison over a domain, and its data as CSV and Parquet.
+
+The data have a row for each point and method.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
+from typing import Any
 
-from difflab.lab.domain.record import DomainComparison
-from difflab.report.domain.data import csv, parquet
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.optional import require
+from difflab.core.table import csv_text, guarded
+from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
+from difflab.lab.domain.record import UNANSWERED, DomainComparison
 from difflab.report.domain.plots import inline_svg
 from difflab.report.domain.view import view as content
 from difflab.report.summary import Summary
+from difflab.report.terminal import clean
 
-__all__ = ["csv", "parquet", "view"]
+_ERRORS = ("absolute", "relative", "ulps")
 
 
 def view(result: DomainComparison) -> Summary:
     """Return the content of the reports, with the picture of the page."""
     picture, caption = partial(inline_svg, result), "verdicts and errors over the domain"
     return replace(content(result), picture=picture, caption=caption)
+
+
+def csv(result: DomainComparison) -> str:
+    """Return the points as CSV (RFC 4180), numbers in full.
+
+    A row has the number of the point, the inputs, the referee's status, whether it is proved, the
+    method, its verdict, its largest errors (empty where there is none) and the reason of the
+    verdict. Text that a spreadsheet would treat as a formula begins with an apostrophe.
+    """
+    found = columns(result)
+    lines = zip(*(_cells(column) for column in found.values()), strict=True)
+    heading = [guarded(clean(name)) for name in found]
+    return csv_text([heading, *lines])
+
+
+def parquet(result: DomainComparison) -> bytes:
+    """Return the points as an Apache Parquet file, with the columns of `csv`.
+
+    Raises
+    ------
+    MissingDependencyError
+        pyarrow is missing; the message says how to add it.
+    """
+    arrow: Any = require("pyarrow", extra="parquet")
+    writer: Any = require("pyarrow.parquet", extra="parquet")
+    found = columns(result)
+    table = arrow.table({name: arrow.array(column) for name, column in found.items()})
+    table = table.replace_schema_metadata({"difflab": result.to_json(indent=None)})
+    buffer = BytesIO()
+    writer.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
+    """Return the columns by name, the methods one after the other; None for a missing error."""
+    count, methods = len(result.points), len(result.methods)
+    found: dict[str, NDArray[Any]] = {"point": np.tile(np.arange(count), methods)}
+    for position, name in enumerate(_inputs(result)):
+        found[name] = np.tile(result.points[:, position], methods)
+    found["status"] = np.tile(np.array(result.referred.status), methods)
+    found["proved"] = np.tile(result.referred.proved, methods)
+    found["method"] = np.repeat(np.array([row.label for row in result.methods]), count)
+    found["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
+    for name in _ERRORS:
+        sizes = np.concatenate([getattr(each, name) for each in result.judged])
+        known = sizes.astype(object)
+        known[np.isneginf(sizes)] = None
+        found[f"{name.removesuffix('s')}_error"] = known
+    found["message"] = np.concatenate([_messages(each) for each in result.judged])
+    return found
+
+
+def _inputs(result: DomainComparison) -> Iterator[str]:
+    """Yield the name of every flattened input."""
+    taken = {"point", "status", "proved", "method", "verdict", "message"}
+    for variable in result.expression.inputs:
+        name = f"{variable.name}_" if variable.name in taken else variable.name
+        for place in np.ndindex(variable.shape):
+            yield f"{name}[{','.join(map(str, place))}]" if place else name
+
+
+def _verdicts(judged: MethodJudged) -> NDArray[Any]:
+    names = np.array([*map(str, VERDICTS), UNANSWERED], dtype=object)
+    assert SILENT == -1  # the last name
+    found: NDArray[Any] = names[judged.verdicts]
+    return found
+
+
+def _messages(judged: MethodJudged) -> NDArray[Any]:
+    found = np.full(len(judged.verdicts), "", dtype=object)
+    for index, reason in judged.reasons.items():
+        found[index] = clean(reason)
+    return found
+
+
+def _cells(column: NDArray[Any]) -> list[object]:
+    """Return the cells of a column: numbers in full, texts that no spreadsheet computes."""
+    texts = (clean(cell) if isinstance(cell, str) else cell for cell in column.tolist())
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in texts]

@@ -1,4 +1,4 @@
-"""The picture of a comparison over a domain, with the operation that loses the digits marked."""
+"""The picture of a comparison over a domain: verdicts as hues, errors as shades."""
 
 from __future__ import annotations
 
@@ -11,16 +11,62 @@ from numpy.typing import NDArray
 
 from difflab.core.quantities import error, significant
 from difflab.lab.domain.box import Box
-from difflab.lab.domain.judging import VERDICTS, MethodJudged
+from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
+from difflab.referee.verdict import Verdict
 from difflab.report.canvas import FAINT, INK, captions, inlined, saved, style, titled
-from difflab.report.domain.shades import HUES, colours
 from difflab.report.domain.view import domain_text
-from difflab.report.style import clean, shorten
+from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+HUES = {
+    "agree": "#0072B2",
+    "convention": "#009E73",
+    "declared": "#CC79A7",
+    "inconclusive": "#E69F00",
+    "disagree": "#B2182B",
+    UNANSWERED: "#B8BABD",
+}
+"""Five of Okabe and Ito's colours, the red darker, which the colour-blind tell apart; and grey."""
+
+DARKEST = 16
+"""The decimal digits that are lost where a shade is the darkest: all of float64."""
+_PALEST, _WRONG = 0.18, 0.7
+
+
+def depth(ulps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the shade of errors in ULP, from 0 for a rounding to 1 for all digits.
+
+    Examples
+    --------
+    >>> depth(np.array([0.5, 1e8, np.nan, -np.inf])).tolist()
+    [0.0, 0.5, 1.0, 0.0]
+    """
+    sizes = np.where(np.isnan(ulps), np.inf, ulps)
+    with np.errstate(divide="ignore"):
+        digits = np.log10(np.maximum(sizes, 1.0))
+    found: NDArray[np.float64] = np.clip(digits / DARKEST, 0.0, 1.0)
+    return found
+
+
+def colours(judged: MethodJudged) -> NDArray[np.float64]:
+    """Return the colour of every point, ``(N, 3)``."""
+    from matplotlib.colors import to_rgb
+
+    names = [*map(str, VERDICTS), UNANSWERED]
+    hues = np.array([to_rgb(HUES[name]) for name in names])[judged.verdicts]
+    shade = _PALEST + (1 - _PALEST) * depth(judged.ulps)
+    # A wrong answer is never pale, nor is a point without one.
+    wrong = judged.verdicts == VERDICTS.index(Verdict.DISAGREE)
+    shade = np.where(wrong, np.maximum(shade, _WRONG), shade)
+    shade = np.where(judged.verdicts == SILENT, 1.0, shade)[:, None]
+    found: NDArray[np.float64] = hues * shade + (1 - shade)
+    return found
+
 
 PAIRED = 6
 """The inputs of a matrix of pairs, at most."""

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from difflab.core.files import write_whole
 from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
-from difflab.report.displayed import Displayed
 from difflab.report.domain import formats
+from difflab.report.terminal import Displayed
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -53,7 +53,7 @@ class DomainResult(Displayed, DomainComparison):
         difflab.errors.InputError
             The name has another ending, or the file cannot be written.
         """
-        from difflab.report.domain.data import csv, parquet
+        from difflab.report.domain.formats import csv, parquet
 
         path = Path(path)
         kind = path.suffix.lower()

@@ -9,9 +9,8 @@ from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import counted
 from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, DomainRow, WorstPoint
 from difflab.referee.verdict import Verdict
-from difflab.report.heading import method_column, point_text
-from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Section, Summary
+from difflab.report.summary import Section, Summary, method_column, point_text
+from difflab.report.terminal import SHOWN_EXPRESSION, clean, shorten
 
 _ALWAYS = ("agree", "disagree")
 """The verdicts that always have a column."""

@@ -15,10 +15,9 @@ from difflab.core.table import Cell, Column, Table, csv_text, guarded
 from difflab.core.wording import counted
 from difflab.drawing import Drawing, diagram, svg
 from difflab.drawing.model import Diagram
-from difflab.report.heading import heading, point_text
-from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Section, Summary
-from difflab.rounding.records import Budget, Contribution, ErrorBudget
+from difflab.report.summary import Section, Summary, heading, point_text
+from difflab.report.terminal import SHOWN_EXPRESSION, clean, shorten
+from difflab.rounding.budget import Budget, Contribution, ErrorBudget
 
 SHOWN = 8
 WRITTEN = 1000

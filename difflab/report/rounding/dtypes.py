@@ -9,10 +9,8 @@ from difflab.core.quantities import percent, significant
 from difflab.core.table import Column, Table, csv_text, guarded
 from difflab.core.wording import counted
 from difflab.report import markdown as md
-from difflab.report.heading import heading, point_text
-from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
-from difflab.report.summary import Section, Summary
-from difflab.report.terminal import Screen
+from difflab.report.summary import Section, Summary, heading, point_text
+from difflab.report.terminal import SHOWN_EXPRESSION, Screen, clean, shorten
 from difflab.rounding.assignment import DtypeAssignment
 
 SHOWN = 40

@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 from difflab.core.strict_json import dumps, strict
 from difflab.drawing import Drawing
 from difflab.graph.function import Function
-from difflab.report.displayed import Displayed
 from difflab.report.rounding import budget as reports
 from difflab.report.rounding import dtypes as dtype_reports
+from difflab.report.terminal import Displayed
 from difflab.rounding.advice import advised
 from difflab.rounding.assignment import DtypeAssignment
+from difflab.rounding.budget import Budget, ErrorBudget
 from difflab.rounding.budget import error_budget as budgeted
 from difflab.rounding.dtypes import cheapest_dtypes as assigned
-from difflab.rounding.records import Budget, ErrorBudget
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ErrorBudgetResult(Displayed, ErrorBudget):
-    """A `difflab.rounding.records.ErrorBudget` with a display.
+    """A `difflab.rounding.budget.ErrorBudget` with a display.
 
     Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """

@@ -7,7 +7,7 @@ from html import escape
 from math import ceil, floor, log10
 
 from difflab.core.quantities import seconds
-from difflab.report.style import shorten
+from difflab.report.terminal import shorten
 
 _COLOURS = {
     "agree": "#009E73",

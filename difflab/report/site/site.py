@@ -19,17 +19,15 @@ from difflab.core.wording import counted
 from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn
-from difflab.lab.record import STORED, Comparison
-from difflab.lab.saved import from_dict
-from difflab.lab.study.cases import Case, Domain
-from difflab.lab.study.store import Record, unpacked_json
+from difflab.lab.record import STORED, Comparison, from_dict
+from difflab.lab.study.cases import Case, Domain, Record, unpacked_json
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.view import view
 from difflab.report.domain.view import methods_table, notes
-from difflab.report.heading import point_text
 from difflab.report.site.pictures import times, verdicts
-from difflab.report.style import clean, shorten
+from difflab.report.summary import point_text
+from difflab.report.terminal import clean, shorten
 
 _SPAN = 70  # characters of a function in the table
 _SHOWN = {each.heading: each for each in STORED if each.heading}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from difflab.diagnose.point_check import checked_point
 from difflab.graph.function import Function
-from difflab.report.displayed import Displayed
+from difflab.report.terminal import Displayed
 from difflab.report.trace import text
 from difflab.report.trace.steps import EvaluationTrace
 from difflab.report.trace.trace import ModeName

@@ -13,9 +13,8 @@ import numpy as np
 from difflab.core.quantities import exact
 from difflab.core.table import Column, Table
 from difflab.drawing.order import short
-from difflab.report.style import clean, shorten
 from difflab.report.summary import Section, Summary
-from difflab.report.terminal import WIDTH, Screen
+from difflab.report.terminal import WIDTH, Screen, clean, shorten
 from difflab.report.trace import mathematics
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 

@@ -32,7 +32,7 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import shortened
-from difflab.report.heading import heading
+from difflab.report.summary import heading
 from difflab.report.trace.formulas import OperationFormula, Rules, operation_at
 from difflab.report.trace.lines import Line, lines_of, with_turns
 from difflab.report.trace.steps import (

@@ -12,8 +12,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.window import Changes, Slope, central_difference, sampled
-from difflab.differences.windows import slope_along
+from difflab.differences.window import Changes, Slope, central_difference, sampled, slope_along
 from difflab.testing.checker.directions import Directional, at_random, judged_along
 from difflab.testing.checker.given import OfSeveral
 from difflab.testing.checker.message import (

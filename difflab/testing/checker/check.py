@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.differences.sampling import noise_along
 from difflab.differences.scan import scan_line
-from difflab.differences.windows import first_half, slope_along
+from difflab.differences.window import first_half, slope_along
 from difflab.errors import DifflabError
 from difflab.testing.checker.arguments import Point
 from difflab.testing.checker.blame import report_directional

@@ -17,13 +17,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.differences.windows import (
-    BestSlope,
-    best_slope,
-    first_half,
-    slope_along,
-    windows_along,
-)
+from difflab.differences.window import BestSlope, best_slope, first_half, slope_along, windows_along
 from difflab.errors import PointError
 from difflab.testing.checker.arguments import Point
 from difflab.testing.checker.given import prepared

@@ -10,8 +10,8 @@ from difflab.lab.compare import compare
 from difflab.lab.diff.difference import Kind, difference
 from difflab.lab.diff.sides import Measured, load
 from difflab.lab.record import MethodRow, Status
+from difflab.lab.study.cases import Store
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
 from difflab.methods.protocol import Family
 from difflab.report.differences import table

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from difflab.lab.diff.times import LEVEL, spread, time_change
+from difflab.lab.diff.sides import LEVEL, spread, time_change
 
 
 def simulated(random, factor=1.0, busy=0.2, blocks=10, rounds=15):

@@ -10,8 +10,8 @@ import pytest
 
 from difflab.errors import InputError
 from difflab.lab.study import run as alone
-from difflab.lab.study.cluster import Cluster, opened
-from difflab.lab.study.store import COLUMNS, Store, unpacked_json
+from difflab.lab.study.cases import COLUMNS, Store, unpacked_json
+from difflab.lab.study.run import Cluster, opened
 from difflab.lab.study.study import read
 
 pytest.importorskip("distributed", reason="Dask's distributed is not installed")

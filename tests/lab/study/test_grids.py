@@ -11,10 +11,9 @@ from difflab.errors import InputError
 from difflab.lab.diff.difference import Kind, difference
 from difflab.lab.diff.sides import load
 from difflab.lab.problems.sized import python_family
-from difflab.lab.saved import from_dict
-from difflab.lab.study.cases import Case
+from difflab.lab.record import from_dict
+from difflab.lab.study.cases import COLUMNS, Case, Store, unpacked_json
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import COLUMNS, Store, unpacked_json
 from difflab.lab.study.study import read
 
 DOMAIN = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from difflab.errors import InputError
-from difflab.lab.study.store import COLUMNS, Store
+from difflab.lab.study.cases import COLUMNS, Store
 
 ROOT = Path(__file__).parents[3]
 # Each record takes some milliseconds and says which process made it. A process computes nothing
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 RUN = """
 import os, sys, time
 from pathlib import Path
-from difflab.lab.study.store import COLUMNS, Store
+from difflab.lab.study.cases import COLUMNS, Store
 from difflab.lab.engine import Work, unclaimed
 works = [Work(n, f"work {n}", "", {"a": f"{n}a", "b": f"{n}b"})
          for n in range(40)]

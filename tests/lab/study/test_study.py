@@ -6,10 +6,10 @@ import math
 import pytest
 
 from difflab.errors import InputError
-from difflab.lab.saved import from_dict
+from difflab.lab.record import from_dict
+from difflab.lab.study.cases import Store, unpacked_json
 from difflab.lab.study.judging import keys, sources
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store, unpacked_json
 from difflab.lab.study.study import read
 
 SEED = """

@@ -7,8 +7,8 @@ import pytest
 from difflab.errors import InputError
 from difflab.lab.diff.difference import difference
 from difflab.lab.diff.sides import load
+from difflab.lab.study.cases import Store
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
 from difflab.lab.study.versions import command
 

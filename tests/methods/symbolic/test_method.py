@@ -25,7 +25,7 @@ from difflab.language import parse
 from difflab.methods.expressions import TREE_LIMIT
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import Symbolic, SymbolicDerivative
-from difflab.methods.symbolic.size import dag_size, tree_size
+from difflab.methods.symbolic.worker import dag_size, tree_size
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from difflab.report.comparison.csv import COLUMNS, csv
+from difflab.report.comparison.formats import COLUMNS, csv
 
 
 def rows(record):

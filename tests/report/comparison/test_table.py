@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from difflab.lab.saved import from_dict
+from difflab.lab.record import from_dict
 from difflab.report.comparison.formats import view
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")

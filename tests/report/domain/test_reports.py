@@ -18,10 +18,9 @@ from difflab.lab.domain.judging import VERDICTS
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Expression, Variable
 from difflab.report.canvas import style
-from difflab.report.domain import data, formats
-from difflab.report.domain.plots import figure, picture
+from difflab.report.domain import formats
+from difflab.report.domain.plots import HUES, colours, figure, picture
 from difflab.report.domain.result import DomainResult
-from difflab.report.domain.shades import HUES, colours
 from tests.bench.picture_checks import STARTS, texts
 from tests.report.conftest import HOSTILE
 
@@ -80,7 +79,7 @@ def test_verdict_is_the_hue_and_error_the_shade(one: DomainComparison) -> None:
 
 
 def test_csv_has_a_row_for_each_point_and_method(two: DomainComparison) -> None:
-    rows = list(csv_reader.DictReader(io.StringIO(data.csv(two))))
+    rows = list(csv_reader.DictReader(io.StringIO(formats.csv(two))))
     assert len(rows) == 48
     assert [float(row["x"]) for row in rows[:24]] == two.points[:, 0].tolist()
     outside = [row for row in rows if float(row["x"]) < 0]
@@ -126,8 +125,8 @@ def test_hostile_names_are_escaped(two: DomainComparison) -> None:
     assert "<script>" not in formats.view(hostile).page()
     assert "<img" not in formats.view(hostile).page()
     assert "<img" not in formats.view(hostile).markdown()
-    assert "\x1b" not in data.csv(hostile)
-    assert "'@plug" in data.csv(hostile)
+    assert "\x1b" not in formats.csv(hostile)
+    assert "'@plug" in formats.csv(hostile)
     assert picture(hostile, "svg").startswith(b"<?xml")
 
 

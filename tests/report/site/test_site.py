@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from difflab.lab.study.cases import Store
 from difflab.lab.study.run import plan, run
-from difflab.lab.study.store import Store
 from difflab.lab.study.study import read
 from difflab.report.site.pictures import times
 from difflab.report.site.site import SCRIPT, site

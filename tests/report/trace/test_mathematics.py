@@ -13,8 +13,7 @@ from matplotlib.mathtext import MathTextParser
 import difflab as dl
 from difflab.errors import UnsupportedError
 from difflab.primitives import by_spelling
-from difflab.report import sheets
-from difflab.report.trace.mathematics import formula
+from difflab.report.trace.mathematics import _Sheet, formula
 from difflab.report.trace.text import latex, pdf
 from tests.support.rows import for_each
 
@@ -65,13 +64,13 @@ def test_every_function_of_the_table_is_read(spelling: str) -> None:
 def drawn(monkeypatch: pytest.MonkeyPatch, steps: Any) -> list[Any]:
     """Return the texts of all pages."""
     figures = []
-    finish = sheets._Sheet.finish
+    finish = _Sheet.finish
 
     def watched(sheet: Any) -> None:
         figures.append(sheet.figure)
         finish(sheet)
 
-    monkeypatch.setattr(sheets._Sheet, "finish", watched)
+    monkeypatch.setattr(_Sheet, "finish", watched)
     assert pdf(steps).startswith(b"%PDF")
     return [text for figure in figures for text in figure.texts]
 
