@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive
-from difflab.graph.algebra import degrees, signs
+from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import (
     absolute,
     add,
@@ -65,6 +64,9 @@ if TYPE_CHECKING:
 
 ArrayIdentity = Callable[["Builder", int, dict[str, Any]], "int | None"]
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
+
+_LEAF = Primitive(name="leaf", arity=0, rule=elementwise())
+"""In place of the row of an input or a constant, which apply none: no sum and no product."""
 
 
 def simplified(
@@ -206,37 +208,29 @@ def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -
     return builder.emit(reshape, (node,), (("rank", rank), ("shape", rest)))
 
 
-def _negated(builder: Builder, node: int) -> int | None:
-    """Return z where `node` is -z."""
-    if builder.opcode[node] != builder.opcode_of.get(negative):
-        return None
-    return builder.args[builder.starts[node]]
-
-
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
     if builder.number(a) == 0:
         return b
     if builder.number(b) == 0:
         return a
-    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
-    if minus_a is not None and minus_b is not None:
-        return builder.emit(negative, (builder.emit(add, (minus_a, minus_b)),))
-    if minus_b is not None:
-        return builder.emit(subtract, (a, minus_b))
-    if minus_a is not None:
-        return builder.emit(subtract, (b, minus_a))
-    for term, other in (args, args[::-1]):
-        reverse = _turned(builder, term)
+    of_a, of_b = builder.primitive(a) or _LEAF, builder.primitive(b) or _LEAF
+    if of_a.signs == (-1,) == of_b.signs:
+        terms = builder.arguments(a) + builder.arguments(b)
+        return builder.emit(negative, (builder.emit(add, terms),))
+    if of_b.signs == (-1,):
+        return builder.emit(subtract, (a, *builder.arguments(b)))
+    if of_a.signs == (-1,):
+        return builder.emit(subtract, (b, *builder.arguments(a)))
+    for row, term, other in ((of_a, a, b), (of_b, b, a)):
+        reverse = _turned(builder, term) if row.signs == (1, -1) else None
         if reverse is not None:
             return builder.emit(subtract, (other, reverse))
     return None
 
 
 def _turned(builder: Builder, node: int) -> int | None:
-    """Return an earlier node y - x where `node` is x - y."""
-    if builder.opcode[node] != builder.opcode_of.get(subtract):
-        return None
+    """Return an earlier node y - x for the difference x - y."""
     reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None
 
@@ -247,40 +241,39 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
         return a
     if builder.number(a) == 0:
         return builder.emit(negative, (b,))
-    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
-    if b in builder.constants and signs(builder, a) == (1, -1) and builder.fixed(a):
+    of_a, of_b = builder.primitive(a) or _LEAF, builder.primitive(b) or _LEAF
+    if of_a.signs == (1, -1) and b in builder.constants and builder.fixed(a):
         first, second = builder.arguments(a)
         total = _exactly(builder, add, (second, b))
         if first in builder.constants and total is not None:
             return builder.emit(subtract, (first, total))
-    if minus_b is not None:
-        return builder.emit(add, (a, minus_b))
-    if minus_a is not None:
-        return builder.emit(negative, (builder.emit(add, (minus_a, b)),))
-    reverse = _turned(builder, b)
+    if of_b.signs == (-1,):
+        return builder.emit(add, (a, *builder.arguments(b)))
+    if of_a.signs == (-1,):
+        return builder.emit(negative, (builder.emit(add, (*builder.arguments(a), b)),))
+    reverse = _turned(builder, b) if of_b.signs == (1, -1) else None
     return None if reverse is None else builder.emit(add, (a, reverse))
 
 
 def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
     for factor, other in (args, args[::-1]):
-        number = builder.number(factor)
-        if number is not None:
-            if number == 1:
-                return other
-            if number == -1:
-                return builder.emit(negative, (other,))
-            if number == 0 and builder.annihilates:
-                return builder.constant(0)
+        number, row = builder.number(factor), builder.primitive(factor) or _LEAF
+        if number == 1:
+            return other
+        if number == -1:
+            return builder.emit(negative, (other,))
+        if number == 0 and builder.annihilates:
+            return builder.constant(0)
+        if number is not None and (builder.primitive(other) or _LEAF).degrees == (1, 1):
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
                 return scaled
-        elif degrees(builder, factor) == (1, -1) and builder.fixed(factor):
+        if row.degrees == (1, -1) and builder.fixed(factor):
             one, divisor = builder.arguments(factor)
             if builder.number(one) == 1:
                 return builder.emit(divide, (other, divisor))
-        positive = _negated(builder, factor)
-        if positive is not None:
-            product = builder.emit(multiply, (positive, other))
+        if row.signs == (-1,):
+            product = builder.emit(multiply, (*builder.arguments(factor), other))
             return builder.emit(negative, (product,))
     return None
 
@@ -300,7 +293,7 @@ def exponent_of(number: float) -> int | None:
 def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where rounding does not change."""
     number, name = builder.constants.get(constant, (0, None))
-    if abs(number) < 1 or name is not None or degrees(builder, node) != (1, 1):
+    if abs(number) < 1 or name is not None:
         return None
     for factor, other in (args := builder.arguments(node), args[::-1]):
         scale = builder.number(factor)
@@ -316,19 +309,19 @@ def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
         return a
     if builder.number(a) == 0 and builder.annihilates:
         return builder.constant(0)
-    for position, node in enumerate(args):
-        positive = _negated(builder, node)
-        if positive is not None:
-            quotient = (positive, b) if position == 0 else (a, positive)
-            return builder.emit(negative, (builder.emit(divide, quotient),))
+    if (builder.primitive(a) or _LEAF).signs == (-1,):
+        return builder.emit(negative, (builder.emit(divide, (*builder.arguments(a), b)),))
+    if (builder.primitive(b) or _LEAF).signs == (-1,):
+        return builder.emit(negative, (builder.emit(divide, (a, *builder.arguments(b))),))
     return None
 
 
 def _negative(builder: Builder, args: tuple[int, ...]) -> int | None:
     (a,) = args
-    if signs(builder, a) == (1, -1):
+    row = builder.primitive(a) or _LEAF
+    if row.signs == (1, -1):
         return builder.emit(subtract, builder.arguments(a)[::-1])
-    return _negated(builder, a)
+    return builder.arguments(a)[0] if row.signs == (-1,) else None
 
 
 def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
