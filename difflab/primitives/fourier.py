@@ -31,25 +31,13 @@ from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangen
 __all__ = ["convolve", "correlate", "fft", "irfft", "rfft"]
 
 
-# --- convolution and correlation -----------------------------------------------------------------
+Array = Any
+Axes = tuple[int, ...]
 
-# Rows of two vectors: their convolution, and the correlation of one with parts of the other.
-#
+
+# --- convolution and correlation -----------------------------------------------------------------
 # Each is the transpose of the other, in both arguments. Axes before the last one, which both have,
 # and batch axes before those, are stacks.
-
-# --- transforms of numbers that are no floats ----------------------------------------------------
-
-# Fourier transforms of numbers that are no floats: of many digits, symbolic, and balls.
-#
-# The forms have the parameters of the rows of `difflab.primitives.fourier`. They compute by the
-# mixed-radix algorithm of J. W. Cooley and J. W. Tukey, *An algorithm for the machine calculation
-# of complex Fourier series* (1965).
-
-# --- Fourier transforms --------------------------------------------------------------------------
-
-
-Array = Any
 
 
 def _convolve(xp: ModuleType, a: Array, v: Array) -> Array:
@@ -87,7 +75,11 @@ correlate: Primitive = Primitive(
 )
 
 
-Axes = tuple[int, ...]
+# --- transforms in mpmath's numbers, SymPy's expressions and balls -------------------------------
+# The forms have the parameters of the rows. They compute by the mixed-radix algorithm of J. W.
+# Cooley and J. W. Tukey, *An algorithm for the machine calculation of complex Fourier series*
+# (1965).
+
 Angle = Callable[[int, int], tuple[Any, Any]]
 """Maps k and n to the cosine and the sine of 2πk/n, in a library's numbers."""
 
@@ -198,7 +190,7 @@ def sympy_angle(sympy: Any) -> Angle:
     return angle
 
 
-# --- kernels ----------------------------------------------------------------------------------
+# --- kernels of the transforms -------------------------------------------------------------------
 # With NumPy they take `out`, the array of the result, complex if that is pairs of parts.
 
 
@@ -278,7 +270,7 @@ def _irfft(
     return xp.fft.irfft(z, size, axis=axis, norm="forward", **out)
 
 
-# --- the rows ---------------------------------------------------------------------------------
+# --- rows of the transforms ----------------------------------------------------------------------
 
 
 def _columns(form: Callable[..., Array]) -> dict[str, Any]:

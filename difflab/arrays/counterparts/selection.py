@@ -67,6 +67,10 @@ def rounded(a: Any, decimals: int = 0) -> Any:
     return round_(a * scale) / scale if places > 0 else round_(a / scale) * scale
 
 
+def _truncated(x: Any) -> Any:
+    return where(less(x, 0), ceil(x), floor(x))
+
+
 def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
     """Return entries at static indices, along an axis or of the flattened array."""
     flat = arrays.reshape(a, -1) if axis is None else a
@@ -221,7 +225,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "compress": _compress,
     "count_nonzero": shaped.count,
     "extract": _extract,
-    "fix": lambda x: _truncated(x),
+    "fix": _truncated,
     "flatnonzero": lambda a: np.flatnonzero(known("flatnonzero", a)),
     "full_like": _full_like,
     "i0": lambda x: besseli(0, x),
@@ -241,10 +245,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 # --- elementwise ------------------------------------------------------------------------------
-
-
-def _truncated(x: Any) -> Any:
-    return where(less(x, 0), ceil(x), floor(x))
 
 
 def _signbit(x: Any) -> Any:
