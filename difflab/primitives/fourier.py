@@ -175,12 +175,12 @@ def inverse_form(
     return np.moveaxis(found.reshape(size, *moved.shape[1:-1]), 0, axes[0] + 1)
 
 
-def mpmath_angle(mp: Any) -> Angle:
+def _mpmath_angle(mp: Any) -> Angle:
     """Return the angles in mpmath's numbers, at its working precision."""
     return lambda k, n: (mp.cospi(mp.mpf(2 * k) / n), mp.sinpi(mp.mpf(2 * k) / n))
 
 
-def sympy_angle(sympy: Any) -> Angle:
+def _sympy_angle(sympy: Any) -> Angle:
     """Return the angles in SymPy's expressions."""
 
     def angle(k: int, n: int) -> tuple[Any, Any]:
@@ -276,8 +276,8 @@ def _irfft(
 def _columns(form: Callable[..., Array]) -> dict[str, Any]:
     """Return the row's forms on the numbers of mpmath and SymPy."""
     return {
-        "mpmath": lambda mp, x, **params: form(mpmath_angle(mp), x, **params),
-        "sympy": lambda sympy, x, **params: form(sympy_angle(sympy), x, **params),
+        "mpmath": lambda mp, x, **params: form(_mpmath_angle(mp), x, **params),
+        "sympy": lambda sympy, x, **params: form(_sympy_angle(sympy), x, **params),
     }
 
 

@@ -168,7 +168,7 @@ def test_numbers_computed_of_an_array_around_the_code_follow_it(use: Any) -> Non
 def test_only_values_of_the_loop_are_computed() -> None:
     """From 1.0 this loop does not end, nor would an interpreter that waits for its work."""
     code = (
-        "import difflab as dl; from difflab.execute import background\n"
+        "import difflab as dl; from difflab.execute import workers\n"
         "for _ in range(2):\n"
         "    print(dl.while_loop(lambda v: v[0] != 20_000, lambda v: (v[0] + 2, v[1]), (0, 1.0)))\n"
         "    workers.finish()\n"

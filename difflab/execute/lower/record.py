@@ -351,11 +351,9 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-# --- programs of scalars -------------------------------------------------------------------------
-
-# A program of scalars as NumPy's universal functions, for targets in other languages.
-#
-# A target implements only the universal functions, each once: in LLVM IR, or in CUDA C++.
+# --- programs of scalars as NumPy's universal functions ------------------------------------------
+# Targets in other languages implement only the universal functions, each once: in LLVM IR, or in
+# CUDA C++.
 
 Forms = Callable[[Primitive, tuple[str, ...]], NumpyProgram | None]
 

@@ -14,10 +14,7 @@ from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import TapeVariables
 from difflab.primitives.c99 import C99
 
-__all__ = [
-    "c",
-]
-
+__all__ = ["c", "cuda"]
 
 _ON_STACK = 16_384
 """Maximum number of elements of all intermediate arrays that are kept on the stack."""
@@ -285,9 +282,7 @@ def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
     ]
 
 
-# --- CUDA C++ ------------------------------------------------------------------------------------
-
-# Graph to CUDA C++: C's statements, a function for each thread and a kernel over points.
+# --- CUDA C++: a function for each thread, and a kernel over points ------------------------------
 
 _PER_THREAD = 16_384
 """Maximum number of elements of all intermediate arrays, which each thread has in its memory."""

@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.instructions import (
+    COPY,
+    Instruction,
+    Instructions,
+    Ref,
+    squeezed,
+)
 from difflab.execute.targets.llvm.arrays.loop_detection import (
     Segment,
     Segments,
@@ -30,9 +36,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.control import Subprograms
 
 
-# --- which instructions may share a nest ---------------------------------------------------------
-
-# Which instructions may share a nest: none changes what another one reads at other points.
+# --- instructions that may share a nest: none changes what another reads at other points ---------
 
 
 class Access(NamedTuple):
@@ -57,7 +61,7 @@ class Write(NamedTuple):
     def of(cls, step: Instruction) -> Write:
         """Return where an instruction writes."""
         ref, domain = step.accesses()[0]
-        out = _squeezed(step.out, step.domain)
+        out = step.out.squeezed(step.domain)
         return cls(out, Access(*ref.reach(domain)), bool(step.into))
 
     def interleaves(self, other: Write) -> bool:
@@ -121,17 +125,10 @@ class OpenNest:
         if writes is None:
             return True
         (write, *others) = writes
-        return not others and not write.accumulates and write.out == _squeezed(ref, step.domain)
+        return not others and not write.accumulates and write.out == ref.squeezed(step.domain)
 
 
-def _squeezed(ref: Ref, domain: Shape) -> Ref:
-    """Return where an operand begins, and its strides along the axes of more than one point."""
-    strides = zip(ref.strides, domain, strict=True)
-    return Ref(ref.root, ref.offset, tuple([stride for stride, size in strides if size != 1]))
-
-
-# --- groups --------------------------------------------------------------------------------------
-
+# --- groups, and the memory of values ------------------------------------------------------------
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 
@@ -332,7 +329,7 @@ class NestLayout:
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
-        """Return where a value's numbers lie, given the same operand in all turns from this on.
+        """Return the address of an operand, given it in all iterations from this one on.
 
         Raises
         ------
@@ -439,14 +436,3 @@ def arranged(program: Instructions) -> NestLayout:
         return straight
     looped = NestLayout(program, cut)
     return straight if straight.room < 0.75 * looped.room else looped
-
-
-def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a domain without its axes of one point.
-
-    Examples
-    --------
-    >>> squeezed((3, 1, 2))
-    (3, 2)
-    """
-    return tuple([size for size in domain if size != 1])
