@@ -131,7 +131,7 @@ def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
 
 
 def _on_a_device(xp: ModuleType, a: Array, b: Array) -> Array:
-    """Compute by doubling, with few calls of kernels, where that gives what steps give."""
+    """Compute by a parallel prefix scan, where that equals the sequential recurrence."""
     if math.prod(a.shape) and _in_range(xp, a, b):
         found = _doubled(xp, a, b)
         if xp.all(xp.isfinite(found)):

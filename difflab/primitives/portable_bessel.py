@@ -93,7 +93,7 @@ def _nodes(order: int, far: float) -> list[tuple[float, float]]:
 
 
 def incomplete_gamma(*, upper: bool) -> Callable[..., Any]:
-    """Return the kernel of P, or Q, of one a: the smaller one is computed, and 1 less it."""
+    """Return the kernel of P(a, x), or Q(a, x), of one a: the smaller one, or its complement."""
 
     def of_order(xp: Any, a: float, x: Any) -> Any:
         if not (LEAST_OF_Q if upper else 0.0) < a <= MOST:

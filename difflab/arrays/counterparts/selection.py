@@ -1,4 +1,4 @@
-"""NumPy's functions that select, clip, round and compare, and those of truth values."""
+"""NumPy's functions that select, clip, round and compare, and its elementwise functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ STATIC = (
     " the indices in advance from NumPy arrays and write x[indices]"
 )
 """Hint for functions whose result has a shape that depends on the values."""
-LOG_2 = math.log(2.0)
 
 
 def clipped(
@@ -272,8 +271,11 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return where(equal(absolute(x), math.inf), 0.0 * whole, x - whole), whole
 
 
+_LOG_2 = math.log(2.0)
+
+
 def _logaddexp2(a: Any, b: Any) -> Any:
-    return logaddexp(multiply(a, LOG_2), multiply(b, LOG_2)) / LOG_2
+    return logaddexp(multiply(a, _LOG_2), multiply(b, _LOG_2)) / _LOG_2
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {

@@ -1,4 +1,4 @@
-"""Tokens of what code can read: values of equal tokens are equal; and state without any."""
+"""Tokens of the values that code can read, equal for equal values, and state that has none."""
 
 from __future__ import annotations
 

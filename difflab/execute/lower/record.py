@@ -2,7 +2,8 @@
 
 Kernels are written with array operations only, so one run on values that record the operations
 on them gives the universal functions that it consists of. A row therefore needs no second
-definition, and the guards of a kernel at the edge of its domain are kept.
+definition, and the guards of a kernel at the edge of its domain are kept. A program of scalars
+becomes universal functions likewise.
 """
 
 from __future__ import annotations

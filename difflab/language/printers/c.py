@@ -236,7 +236,7 @@ class CPrinter(PackedPrinter):
         return variables
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        turns, room, width = tape.turns, tape.room, sum(map(math.prod, tape.shapes))
+        turns, room, width = tape.count, tape.capacity, sum(map(math.prod, tape.shapes))
         grown = self.fresh.numbered("t")
         self.add(f"if ({turns} == {room}) {{")
         inner = [
@@ -262,11 +262,11 @@ class CPrinter(PackedPrinter):
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         width, names = sum(map(math.prod, tape.shapes)), []
         for start, size in _places(tape.shapes):
-            place = flat_index((start, (width,)), [tape.turns])
+            place = flat_index((start, (width,)), [tape.count])
             names.append(
                 f"{tape.values}[{place}]" if size is None else f"({tape.values} + {place})"
             )
-        return f"while ({tape.turns}-- > 0) {{", names
+        return f"while ({tape.count}-- > 0) {{", names
 
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"const double *const {name} = {array} + {size}*{counter};"

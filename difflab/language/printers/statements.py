@@ -237,8 +237,8 @@ class TapeVariables:
     """Variables of the tape of a while loop: the values, their count and the capacity."""
 
     values: str
-    turns: str
-    room: str
+    count: str
+    capacity: str
     shapes: Sequence[Shape]
 
 

@@ -170,7 +170,7 @@ class ControlWriter:
     step : Instruction
         The instruction.
     later : sequence of Instruction
-        It in all turns of a repetition.
+        The same instruction in all iterations of a repetition.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:

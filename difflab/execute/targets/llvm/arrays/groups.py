@@ -2,8 +2,8 @@
 
 Neighbours over one domain are computed point by point together, and what only they read stays in
 registers. Straight code uses the memory of values that are no longer read. Where there are loops,
-every value that is kept has memory of its own; the turns of a loop lie one after the other, so that
-an address is an offset plus a step per iteration.
+every value that is kept has memory of its own; the iterations of a loop lie one after the other, so
+that an address is an offset plus a step per iteration.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class NestLayout:
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
-        """Cut a piece where instructions cannot share a nest, in the first turns or a later."""
+        """Cut a piece where instructions cannot share a nest, in one of the iterations."""
         different = min(segment.before + 1, segment.count)
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
@@ -307,7 +307,7 @@ class NestLayout:
             home: dict[int, int] = {}
             for group, entry in enumerate(self.groups[number]):
                 home |= dict.fromkeys(entry.steps, group)
-            # A later turn is like the first of the loop, but the loops that read it are, too.
+            # A later iteration is like the first of the loop, but the loops that read it are, too.
             for turn in {*range(min(segment.before + 2, segment.count)), segment.count - 1}:
                 made: dict[int, int] = {}
                 for place, step in enumerate(self._piece(segment, turn)):
@@ -334,7 +334,7 @@ class NestLayout:
         Raises
         ------
         ConsistencyError
-            They do not move by one step from turn to turn.
+            They do not move by one step from iteration to iteration.
         """
         here = self._start(ref)
         if not turns:
@@ -355,7 +355,7 @@ class NestLayout:
         return self.program.sizes[int(memory.split()[1])]
 
     def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
-        """Raise `ConsistencyError` where the turns of a nest come to places outside of a memory."""
+        """Raise `ConsistencyError` where an iteration of a nest leaves its memory."""
         if 0 in domain:
             return
         low, high = Ref(ref.root, address.start, ref.strides).reach(domain)
@@ -409,8 +409,8 @@ class _Memory:
 def arranged(program: Instructions) -> NestLayout:
     """Return the layout of a program: with loops, or straight where that needs less memory.
 
-    A loop keeps the values of all its turns; a nest of the same instructions, one turn after the
-    other, keeps them in registers.
+    A loop keeps the values of all its iterations; a nest of the same instructions, one iteration
+    after the other, keeps them in registers.
 
     Examples
     --------

@@ -261,7 +261,7 @@ class _Segmenter:
 
 
 def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) -> int:
-    """Return how many pieces are turns of one loop, `before` of which stand before it."""
+    """Return how many pieces are iterations of one loop, `before` of which stand before it."""
     step = moves[before + 1] - moves[before]
     even = moves[before:] == moves[before] + step * np.arange(len(moves) - before)[:, None, None]
     fits = even & (sources[before:] == sources[before]).all(axis=-1)

@@ -75,7 +75,7 @@ class PanelNest(BlockedNest):
         nest.write([pointers[0], pointers[rows], room])
 
     def _copied(self, source: str, room: str, terms: int, columns: int) -> None:
-        """Copy a panel, its terms one behind the other."""
+        """Pack a panel contiguously."""
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width

@@ -40,7 +40,7 @@ class RecurrenceNest:
     step : Instruction
         The instruction: its operands are the terms and, in a linear recurrence, the coefficients.
     later : sequence of Instruction
-        The same instruction in all turns from this on.
+        The same instruction in all iterations from this on.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
@@ -101,7 +101,7 @@ class ScatterNest:
     step : Instruction
         The instruction, with a `Lookup`.
     later : sequence of Instruction
-        The same instruction in all turns from this on.
+        The same instruction in all iterations from this on.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:

@@ -419,7 +419,7 @@ class Routine:
         if not self.checked:
             return pointer
         user = f"{name} over {domain} at {ref}"
-        if address.memory == "constants":  # from turn to turn another constant
+        if address.memory == "constants":  # from iteration to iteration another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
         root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
         size = layout.program.sizes[ref.root]
