@@ -234,7 +234,10 @@ Target = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TapeVariables:
-    """Variables of the tape of a while loop: the values, their count and the capacity."""
+    """Variables of the tape of a while loop: the values, their count, and the capacity.
+
+    In Fortran the last one is not the capacity, but the larger array that replaces a full one.
+    """
 
     values: str
     count: str
