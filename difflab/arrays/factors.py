@@ -295,8 +295,6 @@ def matrix_rank(a: Array) -> Array:
 
 # --- norms ---------------------------------------------------------------------------------------
 
-# Norms of every order that NumPy has, of vectors and of matrices.
-
 ORDERS = (
     "inf, -inf, 0, or a number for vectors; 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2 for matrices"
 )

@@ -1,4 +1,4 @@
-"""Conversion and validation of the arguments of array functions, and keys of graphs."""
+"""Conversion and validation of the arguments of array functions, and of indexing keys."""
 
 from __future__ import annotations
 
@@ -182,8 +182,6 @@ def brief_repr(value: Any) -> str:
 
 
 # --- keys of integers and slices -----------------------------------------------------------------
-
-# Keys of integers and slices, as they are stored in graphs.
 
 
 def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:

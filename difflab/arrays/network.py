@@ -46,9 +46,6 @@ __all__ = [
 ]
 
 
-Key = tuple[Any, ...]
-
-
 def leaky_relu(x: Array, slope: float = 0.01) -> Array:
     """Return x where it is positive and ``slope·x`` elsewhere; derivative `slope` at 0.
 
@@ -252,11 +249,9 @@ def _all_but_features(name: str, x: Array) -> list[int]:
 
 
 # --- convolution and pooling ---------------------------------------------------------------------
-
-# Convolution and pooling: the windows of an array side by side, and one product or reduction.
-#
-# The conventions are PyTorch's: a convolution is a cross-correlation, channels come before the
-# spatial axes, and examples before both.
+# The windows of an array lie side by side, for one product or reduction. The conventions are
+# PyTorch's: a convolution is a cross-correlation, channels come before the spatial axes, and
+# examples before both.
 
 Sizes = int | Sequence[int]
 

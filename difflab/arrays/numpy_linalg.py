@@ -119,18 +119,13 @@ LINALG: Mapping[Callable[..., Any], Callable[..., Any]] = {
 """The counterparts by NumPy's function."""
 
 
-# --- Fourier transforms --------------------------------------------------------------------------
-
-# Counterparts of the functions of `numpy.fft`, on real carriers and on `ComplexArray`.
-#
-# Each is rows of `difflab.primitives.fourier` along its axes, with NumPy's sizes and norms.
+# --- Fourier transforms along one axis -----------------------------------------------------------
+# Each transform is a row of `difflab.primitives.fourier` along each of its axes, of real carriers
+# or of `ComplexArray`, with NumPy's sizes and norms.
 
 Norm = str | None
 INVERSE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 """The norm that scales the opposite direction as this one scales its own."""
-
-
-# --- along one axis ---------------------------------------------------------------------------
 
 
 def _scale(name: str, norm: Norm, n: int) -> float:
@@ -236,7 +231,7 @@ def _ihfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> C
     return _rfft(a, n, axis, INVERSE.get(norm, norm)).conj()
 
 
-# --- along several axes -----------------------------------------------------------------------
+# --- Fourier transforms along several axes -------------------------------------------------------
 
 Sizes = Sequence[int] | None
 
@@ -302,7 +297,7 @@ def _real_inverse(name: str, axes_of: Sizes) -> Callable[..., Any]:
     return computed
 
 
-# --- orders of frequencies --------------------------------------------------------------------
+# --- orders of frequencies -----------------------------------------------------------------------
 
 
 def _shifted(name: str, half: Callable[[int], int]) -> Callable[..., Any]:
@@ -317,7 +312,7 @@ def _shifted(name: str, half: Callable[[int], int]) -> Callable[..., Any]:
     return shift
 
 
-LAST = (-2, -1)
+_LAST = (-2, -1)
 FFT: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.fft.fft: _fft,
     np.fft.ifft: _ifft,
@@ -325,13 +320,13 @@ FFT: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.fft.irfft: _irfft,
     np.fft.hfft: _hfft,
     np.fft.ihfft: _ihfft,
-    np.fft.fft2: _several("fft2", LAST),
-    np.fft.ifft2: _several("ifft2", LAST),
+    np.fft.fft2: _several("fft2", _LAST),
+    np.fft.ifft2: _several("ifft2", _LAST),
     np.fft.fftn: _several("fftn", None),
     np.fft.ifftn: _several("ifftn", None),
-    np.fft.rfft2: _real_forward("rfft2", LAST),
+    np.fft.rfft2: _real_forward("rfft2", _LAST),
     np.fft.rfftn: _real_forward("rfftn", None),
-    np.fft.irfft2: _real_inverse("irfft2", LAST),
+    np.fft.irfft2: _real_inverse("irfft2", _LAST),
     np.fft.irfftn: _real_inverse("irfftn", None),
     np.fft.fftshift: _shifted("fftshift", lambda size: size // 2),
     np.fft.ifftshift: _shifted("ifftshift", lambda size: -(size // 2)),

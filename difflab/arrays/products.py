@@ -234,9 +234,6 @@ def _splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 # --- Einstein's summation ------------------------------------------------------------------------
-
-# Einstein's summation: products of arrays, summed over the indices that the result lacks.
-
 ELLIPSIS = "..."
 
 
@@ -381,7 +378,9 @@ def _contracted(
     b, right = _summed(*second, needed | set(left))
     stack = [letter for letter in left if letter in right and letter in needed]
     inner = [letter for letter in left if letter in right and letter not in needed]
-    rows_, columns = ([c for c in own if c not in other] for own, other in _both(left, right))
+    rows_, columns = (
+        [c for c in own if c not in other] for own, other in ((left, right), (right, left))
+    )
     size = dict(zip(left + right, shape_of(a) + shape_of(b), strict=True))
 
     def grouped(x: Array, letters: str, groups: list[list[str]]) -> Array:
@@ -395,7 +394,3 @@ def _contracted(
     )
     letters = [*stack, *rows_, *columns]
     return reshape(product, [size[letter] for letter in letters]), "".join(letters)
-
-
-def _both(left: str, right: str) -> list[tuple[str, str]]:
-    return [(left, right), (right, left)]

@@ -1,4 +1,4 @@
-"""Sums, products, extremes, norms and exponentials along axes, and sorting.
+"""Sums, products, extremes, norms and exponentials along axes, sorting, computed indices.
 
 Everywhere `axis` is an axis, several, or None for all; `keepdims` leaves them with size 1.
 """
@@ -292,10 +292,7 @@ def linear_recurrence(a: Array, b: Array, axis: int = -1) -> Array:
     return apply(rows.linear_recurrence, a, b, axes=(along,), rank=len(terms))
 
 
-# --- sorting -------------------------------------------------------------------------------------
-
-# Sorting, and entries at computed indices.
-#
+# --- sorting, and entries at computed indices ----------------------------------------------------
 # Equal elements keep their order, and nan comes last, so each element of a sorted array has the
 # derivative of the element that it was.
 

@@ -72,9 +72,7 @@ class Shaped:
         return shapes.transpose(self, order)
 
 
-# --- truth values --------------------------------------------------------------------------------
-
-# Operators and reductions of truth values, which comparisons return.
+# --- truth values, which comparisons return ------------------------------------------------------
 
 
 def _of_truths(value: Any) -> bool:

@@ -1,4 +1,8 @@
-"""Checkpoints: values recomputed in the reverse sweep instead of being kept."""
+"""Checkpoints: values recomputed in the reverse sweep instead of being kept.
+
+`checkpoint` keeps nothing of a call, `checkpoint_with` what a policy chooses, and
+`checkpoint_chain` some states of a loop, by an optimal schedule.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +46,7 @@ from difflab.graph.node import Node
 from difflab.graph.precision import precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-SAME = 1e-6
-"""Largest relative difference between the checksums of a result in the two runs."""
+# --- calls that are run again --------------------------------------------------------------------
 
 
 def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -163,6 +166,10 @@ def _unchanging(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) and leaf.flags.writeable else leaf
 
 
+_SAME = 1e-6
+"""Largest relative difference between the checksums of a result in the two runs."""
+
+
 class _Checksums(NamedTuple):
     """Shape and sums of a result, to check that the second run gives the same."""
 
@@ -182,7 +189,7 @@ class _Checksums(NamedTuple):
             return False
         if not np.isfinite(self.total + other.total):  # no distance between nan or inf
             return bool(np.array_equal(self[1:], other[1:], equal_nan=True))
-        return abs(self.total - other.total) <= SAME * max(self.size, other.size)
+        return abs(self.total - other.total) <= _SAME * max(self.size, other.size)
 
 
 class _CheckpointedCall:
@@ -245,6 +252,8 @@ class _CheckpointedCall:
             found.append(result._step)
         return found
 
+
+# --- calls that keep what a policy chooses -------------------------------------------------------
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -424,6 +433,9 @@ class _Step:
         return either(calculator, [calculator.reached(mask, ()) for mask in masks])
 
 
+# --- chains of steps -----------------------------------------------------------------------------
+
+
 def checkpoint_chain(
     step: Callable[[int, Any], Any],
     state: Any,
@@ -560,6 +572,9 @@ def _reversible(
     return step(end - 1, state)
 
 
+# --- the schedule of a chain ---------------------------------------------------------------------
+
+
 def beta(snapshots: int, repeats: int) -> int:
     r"""Return the length of the longest chain that s snapshots reverse with r repetitions at most.
 
@@ -581,7 +596,11 @@ def repetitions(steps: int, snapshots: int) -> int:
     >>> repetitions(10, 3), repetitions(11, 3)
     (2, 3)
     """
-    _require(steps, snapshots)
+    if steps < 1 or snapshots < 1:
+        raise InputError(
+            f"revolve needs at least 1 step and 1 snapshot, not {steps} and {snapshots}",
+            hint="the initial state counts as a snapshot",
+        )
     low, high = -1, 0
     while beta(snapshots, high) < steps:
         low, high = high, 2 * high + 1
@@ -641,11 +660,3 @@ def _first_part(steps: int, snapshots: int) -> int:
     """
     repeats = repetitions(steps, snapshots)
     return max(1, beta(snapshots, repeats - 2), steps - beta(snapshots - 1, repeats))
-
-
-def _require(steps: int, snapshots: int) -> None:
-    if steps < 1 or snapshots < 1:
-        raise InputError(
-            f"revolve needs at least 1 step and 1 snapshot, not {steps} and {snapshots}",
-            hint="the initial state counts as a snapshot",
-        )

@@ -1,4 +1,4 @@
-"""Custom functions on tensors: the user's forward computes, the user's backward pulls back."""
+"""Operations with several outputs on the tape, and the user's custom functions, which are such."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ from difflab.errors import UnsupportedError
 from difflab.graph.custom.call import Context, CustomCall, ForwardResult, read_only
 
 # --- operations with several outputs -------------------------------------------------------------
-
-# Operations with several outputs: one multi-output step, and an output step for each value.
-#
-# The reverse sweep reaches the output steps first, which store their cotangents as pending, and
-# then the multi-output step, which pulls all of them back: through the user's own backward, or
-# through a part of the tape that is recorded only then. The steps of such a part have higher
-# numbers than all others, so the sweep visits them next, and cotangents are added in the order of a
-# plain tape: the gradients are the same bit for bit. Nothing recurses, however such steps nest.
+# One multi-output step, and an output step for each value. The reverse sweep reaches the output
+# steps first, which store their cotangents as pending, and then the multi-output step, which pulls
+# all of them back: through the user's own backward, or through a part of the tape that is recorded
+# only then. The steps of such a part have higher numbers than all others, so the sweep visits them
+# next, and cotangents are added in the order of a plain tape: the gradients are the same bit for
+# bit. Nothing recurses, however such steps nest.
 
 Edge = TapeStep | Accumulation | None
 OutputCotangents = dict[int, tuple[Any, Any, TapeStep]]
@@ -160,6 +158,7 @@ SPREAD[_OutputRule] = _store
 
 
 # --- custom functions ----------------------------------------------------------------------------
+# The user's forward computes, and the user's backward pulls back.
 
 
 def record_custom(

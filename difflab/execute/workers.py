@@ -7,15 +7,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import local
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+# --- the blocks of a batch -----------------------------------------------------------------------
 
 _pools: dict[int, ThreadPoolExecutor] = {}
-_thread = local()  # its `shares` is true while the thread runs shared work
+_thread = threading.local()  # its `shares` is true while the thread runs shared work
 
 
 def available() -> int:
@@ -92,14 +92,7 @@ def _run_on_all(run: Callable[[], None], threads: int, stop: Callable[[], None])
         raise
 
 
-if hasattr(os, "register_at_fork"):
-    # A forked process has the pools but none of their threads.
-    os.register_at_fork(after_in_child=_pools.clear)
-
-
-# --- work in the background ----------------------------------------------------------------------
-
-# Work that is done beside a program's calls, so that none of them waits for it.
+# --- work beside the calls, so that none of them waits for it ------------------------------------
 
 _TURN = threading.RLock()
 """Held by the thread that works: one at a time, and none while the process is copied by a fork."""
@@ -160,7 +153,8 @@ def _before_fork() -> None:
 
 
 def _after_fork() -> None:
-    """Forget threads, which a copy of the process has not."""
+    """Forget threads, which a copy of the process has not, and the pools of them."""
+    _pools.clear()
     _STARTED.clear()
     _TURN.release()
 

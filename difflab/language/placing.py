@@ -23,13 +23,10 @@ from difflab.graph.node import Node
 from difflab.primitives import fft, irfft, rfft
 from difflab.primitives.movement import as_places
 
-# --- Fourier transforms --------------------------------------------------------------------------
-
-# Fourier transforms in the language: rows of arrays whose last axis holds the parts.
-#
+# --- Fourier transforms: rows of arrays whose last axis holds the parts --------------------------
 # ``fft(x, [axis])`` takes and returns complex values; ``rfft(x, [axis])`` takes real ones, and
-# ``irfft(x, [axis, size])`` returns `size` of them. By default the axis is the last one that is not
-# that of the parts. A last integer of 1 asks for the transposed map, as derivatives do.
+# ``irfft(x, [axis, size])`` returns `size` of them. By default the axis is the last one that is
+# not that of the parts. A last integer of 1 asks for the transposed map, as derivatives do.
 
 Integers = tuple[int, ...]
 
@@ -92,7 +89,6 @@ TRANSFORMS: Mapping[Any, Callable[[Node, Integers | None], Node]] = {
 
 
 # --- lists, indices and placed parts -------------------------------------------------------------
-
 
 AxisIndex = int | tuple[int, int | None, int]
 """An index along one axis, or a slice ``(start, stop, step)``."""

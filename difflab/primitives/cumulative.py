@@ -1,11 +1,13 @@
-"""Rows that accumulate along an axis: running sums and products, and linear recurrences.
+"""Rows that accumulate along an axis: running sums and products, linear recurrences, sums.
 
 The linear recurrence :math:`y_0 = b_0`, :math:`y_i = a_{i-1} y_{i-1} + b_i` is closed under
 differentiation: its tangent map is the recurrence with the same coefficients, and its transpose
 is the recurrence that starts at the other end. The derivative of a running product is a linear
 recurrence whose coefficients are the factors, without a division, so that it holds at zeros.
 
-Each row takes `axes`, the one axis counted from the end, and the core `rank` it was built for.
+These rows take `axes`, the one axis counted from the end, and the core `rank` they were built for.
+`sum_in_order` adds many terms along the last axis, rounded as a chain of additions rounds them.
+Batch axes lead.
 """
 
 from __future__ import annotations
@@ -25,18 +27,11 @@ from difflab.primitives.structure import broadcast, counted, index, reshape, sca
 __all__ = ["cumprod", "cumsum", "linear_recurrence", "sum_in_order"]
 
 
-# --- sums in a fixed order -----------------------------------------------------------------------
-
-# The sum of many terms in a fixed order, as a chain of additions computes it.
-#
-# Batch axes lead.
-
 Array = Any
 Axes = tuple[int, ...]
 
 STEP, LINE, ELEMENT = 2_000, 10_000, 7
 """Nanoseconds for a step of many lines at once, and for a call of BLAS and its elements."""
-
 
 # --- parts along an axis ----------------------------------------------------------------------
 
@@ -136,7 +131,7 @@ def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
 
 
 def _on_a_device(xp: ModuleType, a: Array, b: Array) -> Array:
-    """Compute by doubling, with few calls of kernels, where that gives what steps give."""
+    """Compute by a parallel prefix scan, where that equals the sequential recurrence."""
     if math.prod(a.shape) and _in_range(xp, a, b):
         found = _doubled(xp, a, b)
         if xp.all(xp.isfinite(found)):
@@ -236,6 +231,8 @@ linear_recurrence: Primitive = Primitive(
     shape=lambda shapes, *, axes, rank: shapes[1],
 )
 
+
+# --- sums in a fixed order -----------------------------------------------------------------------
 
 Places = tuple[tuple[int, int, int], ...]
 """For each part the start, stop and step of its terms' indices in the sum."""

@@ -31,25 +31,13 @@ from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangen
 __all__ = ["convolve", "correlate", "fft", "irfft", "rfft"]
 
 
-# --- convolution and correlation -----------------------------------------------------------------
+Array = Any
+Axes = tuple[int, ...]
 
-# Rows of two vectors: their convolution, and the correlation of one with parts of the other.
-#
+
+# --- convolution and correlation -----------------------------------------------------------------
 # Each is the transpose of the other, in both arguments. Axes before the last one, which both have,
 # and batch axes before those, are stacks.
-
-# --- transforms of numbers that are no floats ----------------------------------------------------
-
-# Fourier transforms of numbers that are no floats: of many digits, symbolic, and balls.
-#
-# The forms have the parameters of the rows of `difflab.primitives.fourier`. They compute by the
-# mixed-radix algorithm of J. W. Cooley and J. W. Tukey, *An algorithm for the machine calculation
-# of complex Fourier series* (1965).
-
-# --- Fourier transforms --------------------------------------------------------------------------
-
-
-Array = Any
 
 
 def _convolve(xp: ModuleType, a: Array, v: Array) -> Array:
@@ -87,7 +75,11 @@ correlate: Primitive = Primitive(
 )
 
 
-Axes = tuple[int, ...]
+# --- transforms in mpmath's numbers, SymPy's expressions and balls -------------------------------
+# The forms have the parameters of the rows. They compute by the mixed-radix algorithm of J. W.
+# Cooley and J. W. Tukey, *An algorithm for the machine calculation of complex Fourier series*
+# (1965).
+
 Angle = Callable[[int, int], tuple[Any, Any]]
 """Maps k and n to the cosine and the sine of 2πk/n, in a library's numbers."""
 
@@ -183,12 +175,12 @@ def inverse_form(
     return np.moveaxis(found.reshape(size, *moved.shape[1:-1]), 0, axes[0] + 1)
 
 
-def mpmath_angle(mp: Any) -> Angle:
+def _mpmath_angle(mp: Any) -> Angle:
     """Return the angles in mpmath's numbers, at its working precision."""
     return lambda k, n: (mp.cospi(mp.mpf(2 * k) / n), mp.sinpi(mp.mpf(2 * k) / n))
 
 
-def sympy_angle(sympy: Any) -> Angle:
+def _sympy_angle(sympy: Any) -> Angle:
     """Return the angles in SymPy's expressions."""
 
     def angle(k: int, n: int) -> tuple[Any, Any]:
@@ -198,7 +190,7 @@ def sympy_angle(sympy: Any) -> Angle:
     return angle
 
 
-# --- kernels ----------------------------------------------------------------------------------
+# --- kernels of the transforms -------------------------------------------------------------------
 # With NumPy they take `out`, the array of the result, complex if that is pairs of parts.
 
 
@@ -278,14 +270,14 @@ def _irfft(
     return xp.fft.irfft(z, size, axis=axis, norm="forward", **out)
 
 
-# --- the rows ---------------------------------------------------------------------------------
+# --- rows of the transforms ----------------------------------------------------------------------
 
 
 def _columns(form: Callable[..., Array]) -> dict[str, Any]:
     """Return the row's forms on the numbers of mpmath and SymPy."""
     return {
-        "mpmath": lambda mp, x, **params: form(mpmath_angle(mp), x, **params),
-        "sympy": lambda sympy, x, **params: form(sympy_angle(sympy), x, **params),
+        "mpmath": lambda mp, x, **params: form(_mpmath_angle(mp), x, **params),
+        "sympy": lambda sympy, x, **params: form(_sympy_angle(sympy), x, **params),
     }
 
 

@@ -1,4 +1,4 @@
-"""What kernels of special functions share, portable ones and those by SciPy.
+"""What kernels of special functions share, portable ones and those that call SciPy's functions.
 
 A portable kernel ``(xp, *args)`` is a row on real numbers, over universal functions of C99 and
 other rows. Printed code in a language without the function defines what the kernel records:
@@ -62,6 +62,14 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
+def horner(ratios: Iterable[float], x: Any) -> Any:
+    """Return 1 + r₀x(1 + r₁x(1 + …)), a series by the ratios of its coefficients."""
+    total: Any = 1.0
+    for ratio in reversed(list(ratios)):
+        total = 1.0 + (ratio * x) * total
+    return total
+
+
 def is_odd(xp: Any, n: Any) -> Any:
     """Whether a whole number is odd."""
     return 2.0 * xp.floor(0.5 * n) != n
@@ -75,6 +83,20 @@ def sinpi(xp: Any, x: Any) -> Any:
     whole = xp.sin(math.pi * xp.where(n == 2, 1.0 - y, xp.where(n == 4, y - 2.0, y)))
     half = xp.where(n == 1, xp.cos(math.pi * (y - 0.5)), -xp.cos(math.pi * (y - 1.5)))
     return xp.where((n == 1) | (n == 3), half, whole)
+
+
+FARTHEST = 40.0
+"""Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
+
+
+def exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
+    """Return e^(factor·x²), for a factor that is a power of two, without rounding x².
+
+    With z, the nearest sixteenth to x, z² is exact, and (x - z)·(x + z) is small.
+    """
+    x = xp.minimum(xp.maximum(x, -FARTHEST), FARTHEST)
+    z = xp.floor(16.0 * x + 0.5) * 0.0625
+    return xp.exp(factor * (z * z)) * xp.exp(factor * ((x - z) * (x + z)))
 
 
 def lentz(xp: Any, first: Any, above: Kernel, below: Kernel, *args: Any) -> Any:
@@ -96,12 +118,8 @@ def lentz(xp: Any, first: Any, above: Kernel, below: Kernel, *args: Any) -> Any:
     return xp.while_loop(test, body, (1.0, math.inf, start, start, 2.0), *args)[3]
 
 
-# --- SciPy's functions ---------------------------------------------------------------------------
+# --- kernels by SciPy's functions, and of whole orders -------------------------------------------
 
-# What kernels of special functions share: SciPy's functions of any array module, whole orders.
-
-FARTHEST = 40.0
-"""Beyond it e^(-x²/2) is 0, and e^(x²) infinite."""
 special = partial(Primitive, reserved=False, analytic=False)
 """Makes the row of a special function, of real numbers, whose name inputs can have too."""
 
@@ -120,24 +138,6 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
         title = getattr(home, "__name__", library_name(xp))
         raise UnsupportedError(f"{title} has no function '{name}'")
     return found
-
-
-def horner(ratios: Iterable[float], x: Any) -> Any:
-    """Return 1 + r₀x(1 + r₁x(1 + …)), a series by the ratios of its coefficients."""
-    total: Any = 1.0
-    for ratio in reversed(list(ratios)):
-        total = 1.0 + (ratio * x) * total
-    return total
-
-
-def exp_square(xp: ModuleType, x: Any, factor: float) -> Any:
-    """Return e^(factor·x²), for a factor that is a power of two, without rounding x².
-
-    With z, the nearest sixteenth to x, z² is exact, and (x - z)·(x + z) is small.
-    """
-    x = xp.minimum(xp.maximum(x, -FARTHEST), FARTHEST)
-    z = xp.floor(16.0 * x + 0.5) * 0.0625
-    return xp.exp(factor * (z * z)) * xp.exp(factor * ((x - z) * (x + z)))
 
 
 def by_orders(

@@ -1,10 +1,4 @@
-"""Portable kernels of Bessel and Airy functions of real order, and of constant orders.
-
-H = J + iY is an integral along its path of steepest descent (DLMF 10.9.18), and K one of a positive
-integrand (10.32.9), both by the trapezoidal rule, which converges exponentially. I is its power
-series, and so is J where that does not cancel. The recurrence leads from two orders below 2 to all
-others, for J beyond the argument downwards.
-"""
+"""Portable kernels of Bessel and Airy functions, and of incomplete gamma functions of one order."""
 
 from __future__ import annotations
 
@@ -14,10 +8,7 @@ from typing import Any
 
 from difflab.primitives.portable import helper, horner, is_odd, sinpi
 
-# --- constant orders -----------------------------------------------------------------------------
-
-# Portable kernels of constant orders, by series of a known length.
-#
+# --- constant orders, by series of a known length ------------------------------------------------
 # Modified Bessel functions are power series (DLMF 10.25.2, 10.31) and asymptotic ones (10.40), and
 # K between them the trapezoidal rule for its integral (10.32.9), whose error falls exponentially
 # with the step; the incomplete gamma functions are a power series (8.7.1) and a continued fraction
@@ -102,7 +93,7 @@ def _nodes(order: int, far: float) -> list[tuple[float, float]]:
 
 
 def incomplete_gamma(*, upper: bool) -> Callable[..., Any]:
-    """Return the kernel of P, or Q, of one a: the smaller one is computed, and 1 less it."""
+    """Return the kernel of P(a, x), or Q(a, x), of one a: the smaller one, or its complement."""
 
     def of_order(xp: Any, a: float, x: Any) -> Any:
         if not (LEAST_OF_Q if upper else 0.0) < a <= MOST:
@@ -140,8 +131,11 @@ def _needed(ratio: Callable[[int], float], most: float) -> list[float]:
     return found
 
 
-# --- any order -----------------------------------------------------------------------------------
-
+# --- real orders ---------------------------------------------------------------------------------
+# H = J + iY is an integral along its path of steepest descent (DLMF 10.9.18), and K one of a
+# positive integrand (10.32.9), both by the trapezoidal rule, which converges exponentially. I is
+# its power series, and so is J where that does not cancel. The recurrence leads from two orders
+# below 2 to all others, for J beyond the argument downwards.
 
 THIRD = 0.5773502691896258
 """√⅓."""

@@ -32,7 +32,7 @@ def all_in_registers(steps: Any) -> Any:
 def latest_write(self: Any, ref: Any, step: Any) -> bool:
     """An operand may be that of the first of several results."""
     writes = self.written.get(ref.root, ())
-    return not writes or writes[0].out == groups._squeezed(ref, step.domain)
+    return not writes or writes[0].out == ref.squeezed(step.domain)
 
 
 FAULTS: dict[str, tuple[int, list[tuple[Any, str, Any]]]] = {

@@ -340,7 +340,7 @@ def test_calls_that_pay() -> None:
 SCRIPT = """
 import sys
 import difflab as dl
-from difflab.execute import workers, point_calls
+from difflab.execute import point_calls, workers
 point_calls.worth_compiling = lambda *_: 1
 fast = dl.compile(dl.parse("sin(x)*y"))
 print(fast(2.0, 5.0))

@@ -1,9 +1,9 @@
-"""NumPy's differences, integrals and running totals along an axis, and its products of arrays."""
+"""NumPy's differences, integrals and running totals along an axis, products, and polynomials."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,6 @@ from difflab.primitives import (
     stop_gradient,
     where,
 )
-
-__all__ = [
-    "cross",
-    "tensordot",
-    "vecdot",
-]
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -86,7 +80,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return arrays.sum(step * (cut(y, along, 1) + cut(y, along, None, -1)) / 2.0, along)
 
 
-# --- gradient ---------------------------------------------------------------------------------
+# --- gradient ------------------------------------------------------------------------------------
 
 
 def _gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
@@ -158,7 +152,7 @@ def _three(a: Any, b: Any, c: Any, p: Any, q: Any) -> Any:
     return -(2.0 * p + q) / (p * (p + q)) * a + (p + q) / (p * q) * b - p / (q * (p + q)) * c
 
 
-# --- angles and grids -------------------------------------------------------------------------
+# --- angles and grids ----------------------------------------------------------------------------
 
 
 def _unwrap(
@@ -215,22 +209,7 @@ def _cumulative(name: str, running: Callable[..., Any], initial: float) -> Calla
     return computed
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "cumsum": arrays.cumsum,
-    "cumulative_prod": _cumulative("cumulative_prod", arrays.cumprod, 1.0),
-    "cumulative_sum": _cumulative("cumulative_sum", arrays.cumsum, 0.0),
-    "diff": _diff,
-    "ediff1d": _ediff1d,
-    "gradient": _gradient,
-    "linspace": _linspace,
-    "trapezoid": _trapezoid,
-    "unwrap": _unwrap,
-}
-
-
-# --- products of arrays --------------------------------------------------------------------------
-
-# NumPy's products of arrays: inner, tensor, Kronecker and cross products, polynomials.
+# --- products and polynomials --------------------------------------------------------------------
 
 
 def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Any:
@@ -329,13 +308,23 @@ def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     return arrays.stack(powers if increasing else powers[::-1], 1)
 
 
-FUNCTIONS |= {
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cross": cross,
+    "cumsum": arrays.cumsum,
+    "cumulative_prod": _cumulative("cumulative_prod", arrays.cumprod, 1.0),
+    "cumulative_sum": _cumulative("cumulative_sum", arrays.cumsum, 0.0),
+    "diff": _diff,
     "dot": _dot,
+    "ediff1d": _ediff1d,
+    "gradient": _gradient,
     "inner": _inner,
     "kron": _kron,
+    "linspace": _linspace,
     "polyval": _polyval,
     "tensordot": tensordot,
+    "trapezoid": _trapezoid,
+    "unwrap": _unwrap,
     "vander": _vander,
     "vdot": _vdot,
 }
+"""The counterparts by NumPy's name."""

@@ -1,4 +1,4 @@
-"""NumPy's functions that select, clip, round and compare, and those of truth values."""
+"""NumPy's functions that select, clip, round and compare, and its elementwise functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ STATIC = (
     " the indices in advance from NumPy arrays and write x[indices]"
 )
 """Hint for functions whose result has a shape that depends on the values."""
-LOG_2 = math.log(2.0)
 
 
 def clipped(
@@ -65,6 +64,10 @@ def rounded(a: Any, decimals: int = 0) -> Any:
         return round_(a)
     scale = 10.0 ** abs(places)
     return round_(a * scale) / scale if places > 0 else round_(a / scale) * scale
+
+
+def _truncated(x: Any) -> Any:
+    return where(less(x, 0), ceil(x), floor(x))
 
 
 def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
@@ -221,7 +224,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "compress": _compress,
     "count_nonzero": shaped.count,
     "extract": _extract,
-    "fix": lambda x: _truncated(x),
+    "fix": _truncated,
     "flatnonzero": lambda a: np.flatnonzero(known("flatnonzero", a)),
     "full_like": _full_like,
     "i0": lambda x: besseli(0, x),
@@ -241,10 +244,6 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 # --- elementwise ------------------------------------------------------------------------------
-
-
-def _truncated(x: Any) -> Any:
-    return where(less(x, 0), ceil(x), floor(x))
 
 
 def _signbit(x: Any) -> Any:
@@ -272,8 +271,11 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return where(equal(absolute(x), math.inf), 0.0 * whole, x - whole), whole
 
 
+_LOG_2 = math.log(2.0)
+
+
 def _logaddexp2(a: Any, b: Any) -> Any:
-    return logaddexp(multiply(a, LOG_2), multiply(b, LOG_2)) / LOG_2
+    return logaddexp(multiply(a, _LOG_2), multiply(b, _LOG_2)) / _LOG_2
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {

@@ -31,9 +31,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.passes.exact import fold
 from difflab.primitives import power
 
-# --- rows of the tape only -----------------------------------------------------------------------
-
-# Rows that only the tape has: casts, zeros, and masks for rows that mix elements.
+# --- rows of the tape only: casts, copies, zeros, and masks --------------------------------------
 
 cast: Primitive = Primitive(
     name="cast",

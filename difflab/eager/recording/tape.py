@@ -1,7 +1,8 @@
 """The tape: a step for every recorded operation, linked to the steps of its arguments.
 
-A step holds only what the reverse sweep needs: the plan, the edges, and the values that its rule
-reads.
+The mode of the thread says whether operations are recorded (`no_grad`, `inference_mode`, …) and
+watched (`detect_anomaly`). A step holds only what the reverse sweep needs: the plan, the edges,
+and the values that its rule reads.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 from difflab.graph.checks import require_flag
 
-# --- whether operations are recorded -------------------------------------------------------------
-
-# Whether operations are recorded (`no_grad`, `inference_mode`, …) and noted (`detect_anomaly`).
+# --- modes: whether operations are recorded, and watched -----------------------------------------
 
 
 class _Mode(threading.local):
@@ -141,8 +140,7 @@ class inference_mode(_Switch):  # noqa: N801
 
 # --- steps ---------------------------------------------------------------------------------------
 
-
-next_number = count(1).__next__
+_next_number = count(1).__next__
 """Steps are numbered in creation order: a step's number exceeds those of its arguments."""
 
 
@@ -243,7 +241,7 @@ class TapeStep:
     def __init__(
         self, plan: BackwardPlan, edges: tuple[TapeStep | Accumulation | None, ...]
     ) -> None:
-        self.number = next_number()
+        self.number = _next_number()
         self.plan = plan
         self.edges = edges
         self.slots = plan.blank

@@ -24,9 +24,7 @@ from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, index, scatter, where
 
-# --- accumulated cotangents ----------------------------------------------------------------------
-
-# Accumulated cotangents: passed to hooks, retained, and added to the gradients of leaves.
+# --- accumulated cotangents: hooks, retained gradients, gradients of leaves ----------------------
 
 TensorType = Callable[..., Any]
 """The class `Tensor`, which the tape does not import."""
@@ -87,12 +85,9 @@ def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
         leaf.grad = bar if recorded else kind(bar)
 
 
-# --- calculators ---------------------------------------------------------------------------------
-
-# Calculators: the interface of a graph builder on values, for the reverse sweep.
-#
+# --- calculators: the arithmetic of a sweep, on arrays or on tensors -----------------------------
 # `autodiff.engine.masked` adds up derivatives under masks for any writer: a graph's `Builder`
-# appends nodes, a `Calculator` computes, on arrays or, to record the sweep, on tensors.
+# appends nodes, a `Calculator` computes.
 
 
 class Scattered:
@@ -291,7 +286,6 @@ class TensorCalculator(Calculator):
 
 
 # --- the sweep -----------------------------------------------------------------------------------
-
 
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""

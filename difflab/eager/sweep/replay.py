@@ -2,10 +2,6 @@
 
 At the second `backward` over tapes of one structure, the reverse sweep is run on the nodes of a
 graph; from then on the code of this graph is run, without the decisions of the sweep.
-
-That is straight-line Python, which checks a tape's structure and computes its gradients.
-The generated function checks without collecting, looking up or looping over steps. Its source
-consists of fixed text and numbered names; the objects that the names stand for are its globals.
 """
 
 from __future__ import annotations
@@ -29,10 +25,7 @@ from difflab.graph.evaluate import Fold, KernelInterpreter
 from difflab.graph.ir import FIRST_ROW
 from difflab.primitives import broadcast
 
-# --- the sweep as a graph ------------------------------------------------------------------------
-
-# The pull-back of a tape as a graph, from the seed and the kept values to the cotangents.
-#
+# --- the sweep as a graph, from the seed and the kept values to the cotangents -------------------
 # The sweep is run once on nodes. Its graph has the kernel calls of a sweep on arrays and nothing
 # else, so it computes what that did.
 
@@ -140,8 +133,7 @@ class GraphCalculator(Calculator):
         return self.emit(cast, (value,), (("dtype", dtype),))
 
 
-# --- replay --------------------------------------------------------------------------------------
-
+# --- recorded sweeps -----------------------------------------------------------------------------
 
 LONGEST = 1000
 """Most steps of a tape whose sweep is recorded; longer tapes rarely recur."""
@@ -149,7 +141,8 @@ LARGEST = 1 << 17
 """Most elements of a recorded sweep's values: a replay frees few of them before it ends."""
 REMEMBERED = 256
 
-
+SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] | None"]
+"""``(root, seed, keep)``: the leaves with their cotangents; None if the structure differs."""
 ONCE, NEVER = 1, 0
 RECORDED_SWEEPS: dict[Any, SweepFunction | int] = {}
 """By the structure of the tape: the recorded sweep, or `ONCE` or `NEVER` before it is recorded.
@@ -203,7 +196,7 @@ def _pull_back_of(tape: WalkedTape, seed: Any, xp: Any) -> SweepFunction | int:
         return NEVER
     # A leaf may be on the tape by an index alone, which has no derivative.
     leaves = {leaf: found[leaf] for leaf in tape.leaves if leaf in found}
-    return sweep_function(tape.steps, leaves, on) if len(leaves) == len(tape.leaves) else NEVER
+    return _sweep_function(tape.steps, leaves, on) if len(leaves) == len(tape.leaves) else NEVER
 
 
 class _Quiet(threading.local):
@@ -267,11 +260,13 @@ def _no_hooks(step: TapeStep, bar: Any) -> Any:
     return bar
 
 
-SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] | None"]
-"""``(root, seed, keep)``: the leaves with their cotangents; None if the structure differs."""
+# --- the code of a recorded sweep ----------------------------------------------------------------
+# Straight-line Python, which checks a tape's structure and computes its gradients: without
+# collecting, looking up or looping over steps. Its source consists of fixed text and numbered
+# names; the objects that the names stand for are its globals.
 
 
-def sweep_function(
+def _sweep_function(
     steps: Sequence[TapeStep],
     leaves: Mapping[Accumulation, GraphValue],
     calculator: GraphCalculator,

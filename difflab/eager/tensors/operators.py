@@ -1,4 +1,4 @@
-"""Operators, indexing and NumPy's functions on tensors, and changes in place.
+"""Operators, indexing and NumPy's functions on tensors, changes in place, and views.
 
 NumPy's functions arrive through NEP 13 and NEP 18; each is a row of the table of primitives or a
 composition of rows.
@@ -66,9 +66,7 @@ from difflab.primitives import (
 )
 from difflab.primitives.structure import decoded
 
-# --- changes in place ----------------------------------------------------------------------------
-
-# Changes in place of tensors: how a tensor takes other values, and how it is read as a view.
+# --- changes in place, and views -----------------------------------------------------------------
 
 
 class Changes(TapedArray):
@@ -215,7 +213,6 @@ def _set_step(target: Any, made: Any) -> None:
 
 
 # --- operators -----------------------------------------------------------------------------------
-
 
 OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 

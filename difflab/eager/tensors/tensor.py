@@ -48,9 +48,7 @@ from difflab.graph.checks import require_flag
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.function import Function
 
-# --- conversions ---------------------------------------------------------------------------------
-
-# Conversions of a tensor that leave the tape: to numbers, arrays and text.
+# --- conversions that leave the tape: to numbers, arrays and text --------------------------------
 
 INSTEAD = (
     "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
@@ -163,7 +161,6 @@ class Conversions(TapedArray):
 
 
 # --- tensors -------------------------------------------------------------------------------------
-
 
 ONE = np.float64(1)
 
@@ -486,8 +483,6 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
 
 
 # --- creation ------------------------------------------------------------------------------------
-
-# `tensor`: create a leaf.
 
 
 def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:

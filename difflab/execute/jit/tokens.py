@@ -1,4 +1,4 @@
-"""Tokens of what code can read: values of equal tokens are equal; and state without any."""
+"""Tokens of the values that code can read, equal for equal values, and state that has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from functools import partial
-from io import IOBase
 from mmap import mmap
 from types import (
     BuiltinFunctionType,
@@ -194,7 +193,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (COLLECTIONS, _of_collection),
     (FunctionType, _of_function),
     (REFERENCES, _of_reference),
-    ((GeneratorType, IOBase), _of_reading),
+    ((GeneratorType, io.IOBase), _of_reading),
 )
 
 
@@ -223,9 +222,7 @@ def shown(value: Any) -> str:
     return text if text and len(text) <= 40 else f"{kind.__name__} {text[:36]}…".rstrip("… ")
 
 
-# --- state that cannot be watched ----------------------------------------------------------------
-
-# State that cannot be watched: what it is, by the functions that read it and by its types.
+# --- state that cannot be watched, by the functions that read it and by its types ----------------
 
 _FILE = "what it reads from a file is not watched"
 _TIME = "what it returns is another value at each call"

@@ -1,4 +1,7 @@
-"""The schedule as NumPy calls on numbered values, and the buffers that they write into."""
+"""The schedule as NumPy calls on numbered values, and the buffers that they write into.
+
+A buffer is used again once the value in it is no longer needed.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,6 @@ from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
 
 # --- slots, by liveness --------------------------------------------------------------------------
-
-# Assignment of values to reusable slots, by liveness.
 
 SlotKind = TypeVar("SlotKind", bound=Hashable)
 
@@ -99,7 +100,6 @@ def memory_roots(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) ->
 
 
 # --- plans ---------------------------------------------------------------------------------------
-
 
 BufferKind = tuple[Shape, "np.dtype[Any]"]
 BufferSlot = tuple[BufferKind, int]

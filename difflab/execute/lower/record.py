@@ -2,7 +2,8 @@
 
 Kernels are written with array operations only, so one run on values that record the operations
 on them gives the universal functions that it consists of. A row therefore needs no second
-definition, and the guards of a kernel at the edge of its domain are kept.
+definition, and the guards of a kernel at the edge of its domain are kept. A program of scalars
+becomes universal functions likewise.
 """
 
 from __future__ import annotations
@@ -351,11 +352,9 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
 }
 
 
-# --- programs of scalars -------------------------------------------------------------------------
-
-# A program of scalars as NumPy's universal functions, for targets in other languages.
-#
-# A target implements only the universal functions, each once: in LLVM IR, or in CUDA C++.
+# --- programs of scalars as NumPy's universal functions ------------------------------------------
+# Targets in other languages implement only the universal functions, each once: in LLVM IR, or in
+# CUDA C++.
 
 Forms = Callable[[Primitive, tuple[str, ...]], NumpyProgram | None]
 

@@ -3,7 +3,7 @@
 Every target implements the same schedule: operations in order, with constant subexpressions
 folded, small integer powers as products, powers to exponents that would be rounded as quotients,
 and the steps that loops have in common taken once; and the same as scalar operations, if the
-arrays of a graph only collect scalars.
+arrays of a graph only collect scalars, or are so small that they are unrolled.
 """
 
 from __future__ import annotations
@@ -51,6 +51,10 @@ from difflab.primitives import (
     transpose,
 )
 from difflab.primitives.movement import indices
+
+CellArray = NDArray[np.int64]
+
+# --- the schedule --------------------------------------------------------------------------------
 
 # The powers that products give to within one ULP. Negative ones, except the reciprocal, would
 # lose subnormal numbers.
@@ -211,6 +215,9 @@ def _folded(row: Primitive, operands: Sequence[Any]) -> Any:
 _PRODUCTS = frozenset({float(_LEAST_POWER), *map(float, range(2, _LARGEST_POWER + 1))})
 
 
+# --- programs of scalars -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class ScalarProgram:
     """The schedule as scalar operations on cells 0, 1, …, of which the first are the inputs.
@@ -230,7 +237,7 @@ class ScalarProgram:
     inputs: int
     steps: list[ScheduledStep] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
-    outputs: list[NDArray[np.int64]] = field(default_factory=list)
+    outputs: list[CellArray] = field(default_factory=list)
 
     @classmethod
     def of(cls, function: Function) -> ScalarProgram:
@@ -262,7 +269,7 @@ class ScalarProgram:
         return range(self.inputs)
 
     @property
-    def places(self) -> list[NDArray[np.int64]]:
+    def places(self) -> list[CellArray]:
         """The cells of each output."""
         return self.outputs
 
@@ -374,50 +381,9 @@ class Cells:
         return int(moved) - 1 if moved.ndim == 0 else moved - 1
 
 
-def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an input's value in shape ``(points, elements)``, broadcast over the batch.
-
-    Examples
-    --------
-    >>> point_by_point(5.0, (), (3,)).tolist()
-    [[5.0], [5.0], [5.0]]
-    """
-    return spread(value, batch + shape).reshape(math.prod(batch), math.prod(shape))
-
-
-def spread(value: Any, shape: Shape) -> NDArray[Any]:
-    """Return a value broadcast to a shape; the value itself, not a view, if it has that shape.
-
-    Examples
-    --------
-    >>> spread(np.array(5.0), (3,))
-    array([5., 5., 5.])
-    """
-    found: NDArray[Any] = value
-    return found if getattr(value, "shape", None) == shape else np.broadcast_to(value, shape)
-
-
-def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an output stored as ``(elements, points)`` in the shape ``batch + shape``.
-
-    Examples
-    --------
-    >>> batch_first(np.arange(6).reshape(2, 3), (2,), (3,)).tolist()
-    [[0, 3], [1, 4], [2, 5]]
-    """
-    if len(batch) == 1 and len(shape) <= 1:  # the usual case, five times as fast
-        return store.T if shape else store[0]
-    axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
-    return store.reshape(shape + batch).transpose(axes)
-
-
-# --- small functions of arrays, unrolled ---------------------------------------------------------
-
-# A small function of arrays unrolled into a program of scalar operations.
-#
+# --- small functions of arrays, unrolled to scalars ----------------------------------------------
 # Elementwise operations are unrolled element by element, sums and matrix products term by term.
 
-Numbers = NDArray[np.int64]
 _TOO_MANY = "it takes more than {:,} scalar operations"
 _LAYERS = 20  # arrays of the largest allowed size that one operation may combine
 
@@ -478,13 +444,13 @@ class _Unrolled(Cells):
             return super().moved(row, args, params)
         return _UNROLLED[row](self, *operands, **params)
 
-    def constants(self, **params: Any) -> Numbers:
+    def constants(self, **params: Any) -> CellArray:
         """Return the cells of a constant array."""
         values = constant_array.computer(np)(**params)
         cells = [self.constant(value) for value in values.ravel().tolist()]
         return np.array(cells, dtype=np.int64).reshape(values.shape)
 
-    def _each(self, row: Primitive, operands: Sequence[Numbers]) -> Any:
+    def _each(self, row: Primitive, operands: Sequence[CellArray]) -> Any:
         """Append an operation for each element of operands of one shape."""
         shape = operands[0].shape
         if math.prod(shape) + len(self.program.steps) > 2 * self.most:
@@ -502,7 +468,7 @@ class _Unrolled(Cells):
             self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]
 
-    def folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:
+    def folded(self, row: Primitive, cells: CellArray, axes: Sequence[int]) -> Any:
         """Reduce the cells along some axes pairwise, which limits rounding errors."""
         kept = [axis for axis in range(cells.ndim) if axis - cells.ndim not in axes]
         shape = tuple([cells.shape[axis] for axis in kept])
@@ -514,7 +480,7 @@ class _Unrolled(Cells):
             terms = np.concatenate([halved, terms[..., size // 2 * 2 :]], axis=-1)
         return int(terms[0]) if shape == () else terms[..., 0]
 
-    def accumulated(self, join: Primitive, *operands: Numbers, axis: int) -> Any:
+    def accumulated(self, join: Primitive, *operands: CellArray, axis: int) -> Any:
         """Join each element along an axis to the result before it."""
         *coefficients, terms = [np.moveaxis(cells, axis, 0) for cells in operands]
         found = [terms[0]]
@@ -525,7 +491,7 @@ class _Unrolled(Cells):
             found.append(np.asarray(self._each(join, [before, terms[place]])))
         return np.moveaxis(np.stack(found), 0, axis)
 
-    def in_order(self, *operands: Numbers, places: Sequence[Any], length: int) -> Any:
+    def in_order(self, *operands: CellArray, places: Sequence[Any], length: int) -> Any:
         """Add the terms of sums from the first to the last."""
         lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
         terms = np.empty((*lead, length), dtype=np.int64)
@@ -536,7 +502,7 @@ class _Unrolled(Cells):
             total = np.asarray(self._each(add, [total, terms[..., position]]))
         return int(total) if lead == () else total
 
-    def put(self, cells: Numbers, *, places: Any, axis: int, size: int, rank: int) -> Numbers:
+    def put(self, cells: CellArray, *, places: Any, axis: int, size: int, rank: int) -> CellArray:
         """Add each part at its index along an axis."""
         moved = np.moveaxis(cells, axis, 0)
         flat = moved.reshape(len(moved), -1)
@@ -547,7 +513,7 @@ class _Unrolled(Cells):
         added = np.array([[self._sum(found) for found in row] for row in sums], dtype=np.int64)
         return np.moveaxis(added.reshape(size, *moved.shape[1:]), 0, axis)
 
-    def scattered(self, *operands: Numbers, **params: Any) -> Any:
+    def scattered(self, *operands: CellArray, **params: Any) -> Any:
         """Scatter each array into a larger one, and add up where they overlap."""
         if len(operands) * math.prod(params["shape"]) > _LAYERS * self.most:
             raise UnsupportedError(_TOO_MANY.format(self.most))
@@ -565,7 +531,7 @@ class _Unrolled(Cells):
             cells = [*cells[2:], self._one(add, (cells[0], cells[1]))]
         return cells[0] if cells else self.constant(0.0)
 
-    def product(self, a: Numbers, b: Numbers, *, ranks: Any) -> Any:
+    def product(self, a: CellArray, b: CellArray, *, ranks: Any) -> Any:
         """Multiply matrices or vectors."""
         rows = a[..., :, None, :] if a.ndim > 1 else a[None, None, :]
         columns = b.swapaxes(-1, -2)[..., None, :, :] if b.ndim > 1 else b[None, None, :]
@@ -592,3 +558,43 @@ _UNROLLED: dict[Primitive, Callable[..., Any]] = {
     sum_: lambda own, x, axes, rank: own.folded(add, x, axes),
 }
 """How each row is unrolled, with the arguments of its kernel; others move cells."""
+
+
+# --- values of batches ---------------------------------------------------------------------------
+
+
+def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
+    """Return an input's value in shape ``(points, elements)``, broadcast over the batch.
+
+    Examples
+    --------
+    >>> point_by_point(5.0, (), (3,)).tolist()
+    [[5.0], [5.0], [5.0]]
+    """
+    return spread(value, batch + shape).reshape(math.prod(batch), math.prod(shape))
+
+
+def spread(value: Any, shape: Shape) -> NDArray[Any]:
+    """Return a value broadcast to a shape; the value itself, not a view, if it has that shape.
+
+    Examples
+    --------
+    >>> spread(np.array(5.0), (3,))
+    array([5., 5., 5.])
+    """
+    found: NDArray[Any] = value
+    return found if getattr(value, "shape", None) == shape else np.broadcast_to(value, shape)
+
+
+def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
+    """Return an output stored as ``(elements, points)`` in the shape ``batch + shape``.
+
+    Examples
+    --------
+    >>> batch_first(np.arange(6).reshape(2, 3), (2,), (3,)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    if len(batch) == 1 and len(shape) <= 1:  # the usual case, five times as fast
+        return store.T if shape else store[0]
+    axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
+    return store.reshape(shape + batch).transpose(axes)

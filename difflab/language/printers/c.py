@@ -14,10 +14,7 @@ from difflab.language.printers.packed import PackedPrinter
 from difflab.language.printers.statements import TapeVariables
 from difflab.primitives.c99 import C99
 
-__all__ = [
-    "c",
-]
-
+__all__ = ["c", "cuda"]
 
 _ON_STACK = 16_384
 """Maximum number of elements of all intermediate arrays that are kept on the stack."""
@@ -159,7 +156,7 @@ class CPrinter(PackedPrinter):
 
     def _kept(self) -> tuple[list[str], list[str]]:
         """Return the lines that declare the tapes and those that free them."""
-        begins = [f"double *{t.values} = NULL; long {t.room} = 0;" for t in self.tapes]
+        begins = [f"double *{t.values} = NULL; long {t.capacity} = 0;" for t in self.tapes]
         frees = [f"free({t.values});" for t in self.tapes]
         label = [f"{self.label}:"] if frees else []
         return [self.indent + line for line in begins], [
@@ -232,19 +229,19 @@ class CPrinter(PackedPrinter):
         return name
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        values, turns, room = (self.fresh.numbered("t") for _ in range(3))
-        variables = TapeVariables(values, turns, room, shapes)
+        values, count, capacity = (self.fresh.numbered("t") for _ in range(3))
+        variables = TapeVariables(values, count, capacity, shapes)
         self.tapes.append(variables)
-        self.add(f"long {variables.turns} = 0;")
+        self.add(f"long {variables.count} = 0;")
         return variables
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        turns, room, width = tape.turns, tape.room, sum(map(math.prod, tape.shapes))
+        count, capacity, width = tape.count, tape.capacity, sum(map(math.prod, tape.shapes))
         grown = self.fresh.numbered("t")
-        self.add(f"if ({turns} == {room}) {{")
+        self.add(f"if ({count} == {capacity}) {{")
         inner = [
-            f"{room} = 2*{room} + 64;",
-            f"double *const {grown} = realloc({tape.values}, {width}*{room}*sizeof(double));",
+            f"{capacity} = 2*{capacity} + 64;",
+            f"double *const {grown} = realloc({tape.values}, {width}*{capacity}*sizeof(double));",
             f"if (!{grown}) {{",
             f"{self.indent}{self._undefined()}",
             f"{self.indent}goto {self.label};",
@@ -254,22 +251,22 @@ class CPrinter(PackedPrinter):
         self.add(*[self.indent + line for line in inner], indent=self.indent)
         self.add("}")
         for name, (start, size) in zip(names, _places(tape.shapes), strict=True):
-            place = flat_index((start, (width, 1)), [turns, "i"])
+            place = flat_index((start, (width, 1)), [count, "i"])
             if size is None:
-                place = flat_index((start, (width,)), [turns])
+                place = flat_index((start, (width,)), [count])
                 self.add(self.assignment(f"{tape.values}[{place}]", "=", name))
             else:
                 self.loops([("i", size)], f"{tape.values}[{place}]", "=", f"{name}[i]")
-        self.add(f"{turns}++;")
+        self.add(f"{count}++;")
 
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         width, names = sum(map(math.prod, tape.shapes)), []
         for start, size in _places(tape.shapes):
-            place = flat_index((start, (width,)), [tape.turns])
+            place = flat_index((start, (width,)), [tape.count])
             names.append(
                 f"{tape.values}[{place}]" if size is None else f"({tape.values} + {place})"
             )
-        return f"while ({tape.turns}-- > 0) {{", names
+        return f"while ({tape.count}-- > 0) {{", names
 
     def part(self, name: str, array: str, counter: str, size: int) -> str:
         return f"const double *const {name} = {array} + {size}*{counter};"
@@ -285,9 +282,7 @@ def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
     ]
 
 
-# --- CUDA C++ ------------------------------------------------------------------------------------
-
-# Graph to CUDA C++: C's statements, a function for each thread and a kernel over points.
+# --- CUDA C++: a function for each thread, and a kernel over points ------------------------------
 
 _PER_THREAD = 16_384
 """Maximum number of elements of all intermediate arrays, which each thread has in its memory."""

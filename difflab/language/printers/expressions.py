@@ -17,9 +17,7 @@ from difflab.language.operators import LEVEL_OF
 from difflab.language.printers.view import PrintedGraph
 from difflab.primitives.c99 import c_name
 
-# --- the notation of a language ------------------------------------------------------------------
-
-# The notation of a language: its functions by their names in C99, numbers and conditions.
+# --- the notation of a language: its functions by their names in C99, numbers, conditions --------
 
 HIGHEST = 100
 """Order of the Bessel functions, of which POSIX steps through all below."""
@@ -110,7 +108,6 @@ class Notation:
 
 
 # --- expressions ---------------------------------------------------------------------------------
-
 
 Part = str | tuple[int, int]
 """Literal text, or a node and the precedence that it needs to be written without parentheses."""

@@ -297,7 +297,7 @@ class _Fortran(TranslatedPrinter):
         return TapeVariables(values, turns, grown, shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        values, turns, grown = tape.values, tape.turns, tape.room
+        values, turns, grown = tape.values, tape.count, tape.capacity
         width = sum(map(prod, tape.shapes))
         self.add(
             f"if ({turns} == size({values}, 2)) then",
@@ -311,8 +311,8 @@ class _Fortran(TranslatedPrinter):
 
     def turned(self, tape: TapeVariables, turn: str) -> list[str]:
         size = sum(map(prod, tape.shapes))
-        copy = self.copied(turn, f"{tape.values}(:, {tape.turns})", size)
-        return [f"do {tape.turns} = {tape.turns}, 1, -1", copy]
+        copy = self.copied(turn, f"{tape.values}(:, {tape.count})", size)
+        return [f"do {tape.count} = {tape.count}, 1, -1", copy]
 
 
 def wrapped(line: str) -> str:

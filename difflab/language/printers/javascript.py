@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.language.printers.expressions import Notation
 from difflab.language.printers.packed import ListPrinter
-from difflab.language.printers.statements import TapeVariables
+from difflab.language.printers.statements import Change, TapeVariables
 
 _KEYWORDS = (
     "arguments await break case catch class const continue debugger default delete do else enum "
@@ -164,7 +164,7 @@ class _JavaScript(ListPrinter):
     def assigned_later(self, name: str) -> None:
         self.add(f"let {name};")
 
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+    def advance(self, changes: Sequence[Change]) -> None:
         if len(changes) == 1:
             self.add(f"{changes[0][0]} = {changes[0][1]};")
         elif changes:

@@ -1,4 +1,4 @@
-"""What printers share: of functions of one packed vector that fill another, and of lists."""
+"""Base classes of printers: functions of one vector that fill another, and functions of lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
-from difflab.language.printers.statements import TapeVariables, in_sequence
+from difflab.language.printers.statements import Change, TapeVariables, in_sequence
 from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import as_number
 
@@ -56,8 +56,8 @@ class PackedPrinter(StraightLinePrinter):
     def assign_array(self, name: str, value: str, size: int) -> None:
         """Write what gives an array the elements of another."""
 
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        """Write the assignments (variable, value, array's size) as if at once."""
+    def advance(self, changes: Sequence[Change]) -> None:
+        """Write assignments as if at once."""
         following = changes if len(changes) < 2 else in_sequence(changes)
         if following is None:
             following = [(name, self.saved(value, size), size) for name, value, size in changes]
@@ -122,9 +122,7 @@ def _unused(name: str, used: list[str], suffix: str) -> str:
     return name
 
 
-# --- languages that write C's expressions in a notation ------------------------------------------
-
-# Functions in languages that spell C's expressions by a notation: Fortran, Rust and others.
+# --- languages that spell C's expressions by a notation: Fortran, Rust and others ----------------
 
 
 class TranslatedPrinter(PackedPrinter):
@@ -225,9 +223,7 @@ class TranslatedPrinter(PackedPrinter):
         raise NotImplementedError
 
 
-# --- languages whose arrays are lists ------------------------------------------------------------
-
-# Languages whose arrays are lists, which are replaced and never changed by another name.
+# --- languages whose arrays are lists, which are replaced and never changed by another name ------
 
 
 class ListPrinter(StraightLinePrinter):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflab.graph.function import Function
 from difflab.language.printers.expressions import Notation
 from difflab.language.printers.packed import ListPrinter
-from difflab.language.printers.statements import TapeVariables
+from difflab.language.printers.statements import Change, TapeVariables
 
 _SAME = (
     "acos acosh asin asinh atan atanh cbrt cos cosh erf erfc exp exp2 expm1 fabs lgamma log log10 "
@@ -128,7 +128,7 @@ class _Python(ListPrinter):
     def assigned_later(self, name: str) -> None:
         """Python has no declarations."""
 
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+    def advance(self, changes: Sequence[Change]) -> None:
         if changes:
             names, values, _ = zip(*changes, strict=True)
             self.add(f"{', '.join(names)} = {', '.join(values)}")

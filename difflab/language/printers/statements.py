@@ -1,4 +1,4 @@
-"""Statements of printed code: loops, branches and checkpoints, and their forms in a language.
+"""Statements of printed code, by their forms in a language: loops, branches and checkpoints.
 
 The function inside becomes a block, printed with the names of what surrounds it: a `scan` is a
 ``for``, a `while_loop` a ``while``, a `cond` an ``if``.
@@ -25,10 +25,10 @@ from difflab.language.printers.expressions import ANYTHING, Notation
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter
 
+Change = tuple[str, str, int | None]
+"""A variable, its next value, and the size of an array."""
 
-# --- the forms of a language ---------------------------------------------------------------------
-
-# The statements of a language: templates, and methods for what templates do not say.
+# --- the forms of a language: templates, and methods for what templates do not say ---------------
 
 
 class StatementForms(ABC):
@@ -143,8 +143,8 @@ class StatementForms(ABC):
         return f"[{', '.join(elements)}]"
 
     @abstractmethod
-    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
-        """Write the assignments (variable, value, array's size) as if at once."""
+    def advance(self, changes: Sequence[Change]) -> None:
+        """Write assignments as if at once."""
 
     @abstractmethod
     def part(self, name: str, array: str, counter: str, size: int) -> str:
@@ -220,8 +220,7 @@ class StatementForms(ABC):
         return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
 
 
-# --- statements ----------------------------------------------------------------------------------
-
+# --- statements of a graph -----------------------------------------------------------------------
 
 PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
 """What rows hold that is printed as statements."""
@@ -235,11 +234,14 @@ Target = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class TapeVariables:
-    """Variables of the tape of a while loop: the values, their count and the capacity."""
+    """Variables of the tape of a while loop: the values, their count, and the capacity.
+
+    In Fortran the last one is not the capacity, but the larger array that replaces a full one.
+    """
 
     values: str
-    turns: str
-    room: str
+    count: str
+    capacity: str
     shapes: Sequence[Shape]
 
 
@@ -306,10 +308,6 @@ def on_numbers(
         printer.add(*block.lines, indent=printer.indent)
     printer.close(branch=True)
     return names
-
-
-Change = tuple[str, str, int | None]
-"""A variable, its next value, and the size of an array."""
 
 
 def in_sequence(changes: Sequence[Change]) -> Sequence[Change] | None:
@@ -526,7 +524,7 @@ def _step(
 
 def _advanced(body: StraightLinePrinter, carried: Sequence[str]) -> None:
     """Write the assignments of the next values, all of which are computed before the first."""
-    changes: list[tuple[str, str, int | None]] = []
+    changes: list[Change] = []
     for name, node in zip(carried, body.view.outputs, strict=False):
         shape = body.graph.shape(node)
         if node in body.listed:

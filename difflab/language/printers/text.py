@@ -34,10 +34,8 @@ from difflab.language.scope import RESERVED as VARIABLES_IF_DECLARED
 from difflab.primitives import as_number, broadcast, index, matmul, reshape
 
 # --- loops and roots -----------------------------------------------------------------------------
-
-# Loops, and reverse sweeps of them, as text: ``iterate(y = x; 100 times; 4*y*(1 - y))``.
-#
-# Roots are written alike, ``root(x^2 - a, x, 1)``: their expression is a step of a name of its own.
+# A loop is written as ``iterate(y = x; 100 times; 4*y*(1 - y))``, and its reverse sweep alike.
+# Roots are written ``root(x^2 - a, x, 1)``: their expression is a step of a name of its own.
 
 WrittenLoop = Loop | WhileLoop | WhileLoopVjp
 """What rows hold that is written as a loop of the language."""
@@ -188,7 +186,6 @@ def _bound(loop: WrittenLoop) -> int:
 
 
 # --- programs ------------------------------------------------------------------------------------
-
 
 RESERVED = VARIABLES_IF_DECLARED | KEYWORDS
 _TIGHT = frozenset({"*", "/", "^"})

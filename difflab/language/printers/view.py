@@ -265,10 +265,7 @@ def _leaves(
     return call is not None and (user is None or call not in around[user])
 
 
-# --- values with a variable ----------------------------------------------------------------------
-
-# Choice of the values that get a variable in straight-line code; others are printed inline.
-#
+# --- values that get a variable in straight-line code; others are printed inline -----------------
 # A number that is read once is a part of the expression that reads it; an array that is read once
 # is computed in the loop that reads it, so that `sum(sin(x)*x)` is one loop, without memory.
 

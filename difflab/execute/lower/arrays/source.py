@@ -302,9 +302,7 @@ def _owned(value: Any, *sources: Any) -> Array:
     return array if alone else array.copy()
 
 
-# --- calls at one point --------------------------------------------------------------------------
-
-# One point of a function of arrays: workspaces, each for one call at a time, and a fast call.
+# --- calls at one point: workspaces, each for one call at a time, and a fast call ----------------
 
 Workspace = tuple[Callable[..., Any], Callable[..., Any]]
 """A runner and code bound to its own memory: ``workspace[0](workspace[1], *inputs)``."""

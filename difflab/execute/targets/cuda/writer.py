@@ -15,10 +15,7 @@ from typing import NamedTuple
 from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.primitives.c99 import C99
 
-# --- the expression of each universal function ---------------------------------------------------
-
-# The CUDA expression of each universal function, over names and literals.
-#
+# --- the expression of each universal function, over names and literals --------------------------
 # Operands may appear several times, since they are never expressions themselves. The mathematical
 # functions are those of CUDA's math library in double precision. Kernels are compiled without
 # contraction, so every operation rounds as IEEE 754 requires, as in NumPy.

@@ -146,10 +146,7 @@ class BatchWorkspace(NamedTuple):
         return cls(flat, parts, results, starts, (x, y, memory))
 
 
-# --- the checked mode ----------------------------------------------------------------------------
-
-# The checked mode of machine code, which checks every access against the bounds of its array.
-#
+# --- the checked mode: every access is compared with the bounds of its array ---------------------
 # Sizes and indices are always checked when code is generated. With ``DIFFLAB_CHECK=bounds`` in the
 # environment the code also checks every index at run time, which is several times slower, and
 # memory that nothing has written holds nan. This mode is for tests and debugging.

@@ -17,9 +17,6 @@ from difflab.errors import InputError, UnsupportedError
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 
 # --- the disk cache ------------------------------------------------------------------------------
-
-# The disk cache of compiled code.
-#
 # The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~/.cache``;
 # ``DIFFLAB_CACHE=off`` disables the cache. An entry is written to a temporary file and renamed, so
 # that a reader sees all of it or nothing. It begins with its checksum: a damaged entry is compiled
@@ -138,7 +135,6 @@ def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
 
 
 # --- compilation ---------------------------------------------------------------------------------
-
 
 WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)

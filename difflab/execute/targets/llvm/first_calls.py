@@ -1,9 +1,4 @@
-"""Code for one point beside machine code, with the same bits.
-
-Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
-first lane of a vector register is where a double is passed, and where it is returned: so a vector
-function, called as a function of one double, gives what machine code gives in each of its lanes.
-"""
+"""Code that computes one point first, and the code that takes over from it, with the same bits."""
 
 from __future__ import annotations
 
@@ -37,9 +32,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays import NativeArrays
 
 
-# --- with the bits of the target `python` --------------------------------------------------------
-
-# Machine code for one point with the bits of the target ``python``, which it takes over from.
+# --- machine code with the bits of the target `python`, from which it takes over -----------------
 
 TRIALS = 300
 """Arguments at which a function of `math` is compared with that of the C library."""
@@ -97,15 +90,17 @@ def _value(call: Any, point: Sequence[float]) -> bytes:
     return struct.pack("d", found) if math.isfinite(found) else b""
 
 
-# --- with the bits of machine code ---------------------------------------------------------------
+# --- NumPy with the bits of machine code, which takes over from it -------------------------------
+# Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
+# first lane of a vector register is where a double is passed, and where it is returned: so a
+# vector function, called as a function of one double, gives what machine code gives in each of its
+# lanes.
 
-
+Compute = Callable[..., Any]
 MOST_VALUES = 2_000
 """Values of functions up to which a call is computed so, a quarter of a microsecond for each."""
 MOST_CALLS = 200
 """Calls after which machine code computes, also where calls cannot go over to it before."""
-
-Compute = Callable[..., Any]
 
 
 class FirstCalls(PointTarget):

@@ -14,6 +14,8 @@ import numpy as np
 from difflab.execute.targets.llvm.libraries import NUMPY, PREFIX, SCIPY, Host, MatrixLoop, address
 from difflab.primitives.c99 import C99
 
+# --- functions of libraries ----------------------------------------------------------------------
+
 _ONE_NUMBER = """@numpy.count = private constant [1 x i64] [i64 1]
 @numpy.steps = private constant [2 x i64] [i64 8, i64 8]"""
 _INNER_LOOP = """declare void @numpy.{name}(ptr, ptr, ptr, ptr)
@@ -180,6 +182,9 @@ def _on_scalars(name: str, vector: str, arity: int, width: int, real: str) -> It
     yield from ("ret void", "}")
 
 
+# --- types and constants -------------------------------------------------------------------------
+
+
 @cache
 def types(width: int, real: str = "double") -> Mapping[str, str]:
     """Return the types and constants that templates use, for numbers of the type `real`."""
@@ -197,6 +202,14 @@ def types(width: int, real: str = "double") -> Mapping[str, str]:
     return found
 
 
+def function_attributes(bits: int) -> str:
+    """Return the attributes ``#0`` of functions that compute on vectors of a size in bits."""
+    return (
+        f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
+        f' "prefer-vector-width"="{bits}" }}'
+    )
+
+
 def constant(value: float, width: int, real: str = "double") -> str:
     """Return the exact literal of a number, in each lane of a vector.
 
@@ -209,14 +222,11 @@ def constant(value: float, width: int, real: str = "double") -> str:
     return f"splat ({real} {text})" if width > 1 else text
 
 
-# --- universal functions -------------------------------------------------------------------------
-
-# The LLVM IR of each universal function, for scalars and vectors.
-#
+# --- universal functions, for scalars and vectors ------------------------------------------------
 # In a template ``{r}`` is the result and ``{r}.…`` are intermediate values; ``{0}``, ``{1}`` are
-# the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the suffix
-# of an intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is contracted,
-# reassociated or assumed to be finite.
+# the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the
+# suffix of an intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is
+# contracted, reassociated or assumed to be finite.
 
 
 class LlvmSpelling(NamedTuple):
@@ -343,8 +353,6 @@ SPELLINGS: dict[str, LlvmSpelling] = {
 
 
 # --- operations on numbers and truth values ------------------------------------------------------
-
-# Operations in LLVM IR, on values that are numbers, truth values, or both.
 
 
 class OperationWriter:

@@ -2,7 +2,8 @@
 
 glibc's libmvec computes whole vectors with errors of at most 4 ULP. Functions that it lacks are
 libm's, called lane by lane. Functions that SciPy defines, such as the logarithm of the gamma
-function, are SciPy's own code. Code that must give NumPy's bits calls NumPy's own inner loops.
+function, are SciPy's own code. Code that must give NumPy's bits calls NumPy's own inner loops, as
+do the functions of matrices; Fourier transforms call back into Python.
 """
 
 from __future__ import annotations
@@ -28,10 +29,7 @@ from difflab.execute.lower.scalar import LIBRARY
 from difflab.graph.ir import Shape
 from difflab.primitives import fft, irfft, rfft
 
-# --- NumPy's inner loops -------------------------------------------------------------------------
-
-# NumPy's inner loops, which machine code calls: of universal functions, and LAPACK's of matrices.
-#
+# --- NumPy's inner loops: of universal functions, and LAPACK's of matrices -----------------------
 # A loop fills a result with nan where LAPACK finds none, as for a singular matrix; so do the rows'
 # kernels, which call the same loops.
 
@@ -189,19 +187,16 @@ def _has_its_bits(loop: Any, row: str) -> bool:
     return known and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
 
 
-# --- Fourier transforms --------------------------------------------------------------------------
-
-# Fourier transforms called by machine code: the rows' kernels, on arrays in its memory.
-#
+# --- Fourier transforms: the rows' kernels, on arrays in the memory of machine code --------------
 # SciPy's transforms are no C functions, so that machine code calls Python for them. A call costs a
 # few microseconds, less than the passes over memory that fusing the neighbours of a transform
 # saves.
 
 FOURIER_SYMBOL = "difflab_fourier"
 """The name of the function in machine code, ``int (row, transposed, before, size, after, …)``."""
-FOURIER = {row.name: place for place, row in enumerate((fft, rfft, irfft))}
-"""The number of each row in calls."""
 _ROWS = (fft, rfft, irfft)
+FOURIER = {row.name: number for number, row in enumerate(_ROWS)}
+"""The number of each row in calls."""
 _SIGNATURE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 5, *[ctypes.c_void_p] * 3)
 
 
@@ -281,17 +276,12 @@ def _array(start: int, shape: Shape) -> NDArray[np.float64]:
 
 
 @cache
-def _callback() -> Any:
+def _fourier_callback() -> Any:
+    """Return the function as one of C, which takes the GIL while it runs."""
     return _SIGNATURE(_run)
 
 
-def fourier_callback() -> int:
-    """Return the address of the function, which takes the GIL while it runs."""
-    return ctypes.cast(_callback(), ctypes.c_void_p).value or 0
-
-
 # --- functions by name ---------------------------------------------------------------------------
-
 
 SCIPY = {
     "beta": "beta",
@@ -331,6 +321,8 @@ NUMPY = {name: ufunc for name, ufunc in LIBRARY.items() if ufunc.nin == 1}
 _SETS = (("e", ("avx512f", "avx512dq"), 8), ("d", ("avx2", "fma"), 4), ("b", ("sse2",), 2))
 _LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}
 
+
+# --- llvmlite ------------------------------------------------------------------------------------
 
 _TRIAL = "define i64 @trial(i64 %x) {\n  ret i64 %x\n}\n"
 
@@ -386,6 +378,9 @@ def available() -> bool:
     return _installed() and not (tried and fault())
 
 
+_FOUND: set[str] = set()
+
+
 def _installed() -> bool:
     """Return whether llvmlite is installed; what was found once is not sought again on disk."""
     if "llvmlite" in sys.modules or not _FOUND:
@@ -395,7 +390,7 @@ def _installed() -> bool:
     return True
 
 
-_FOUND: set[str] = set()
+# --- the processor, and addresses of functions ---------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -452,9 +447,9 @@ def address(name: str) -> int:
     NumPy's (``numpy.exp``, ``numpy.linalg.solve``).
     """
     if name == FOURIER_SYMBOL:
-        return fourier_callback()
+        return _start_of(_fourier_callback())
     if name.startswith("Py"):
-        return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+        return _start_of(getattr(ctypes.pythonapi, name))
     if name.startswith(PREFIX):
         return matrix_loop(name.removeprefix(PREFIX))
     if name.startswith("numpy."):
@@ -490,6 +485,11 @@ def inner_loop(name: str) -> int:
     return found if y.tobytes() == wanted.tobytes() else 0
 
 
+def _start_of(function: Any) -> int:
+    """Return the address of a function of ctypes."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 def _libm() -> str:
     return _LIBM.get(sys.platform, "libm.so")
 
@@ -505,7 +505,7 @@ def _library(name: str) -> ctypes.CDLL | None:
 @cache
 def _symbol(library: str, name: str) -> int:
     found = getattr(_library(library), name, None)
-    return ctypes.cast(found, ctypes.c_void_p).value or 0 if found else 0
+    return _start_of(found) if found else 0
 
 
 @cache

@@ -5,7 +5,7 @@ For n points, they are tables of pointers, one for each element, and the loop co
 of points per iteration. The last vector ends with the last point and may recompute some points, so
 n is at least a vector's width. Too many operations for one function are split into pieces, which
 share values through the memory v. For one point, independent calls of a function are one call of a
-vector function, which leaves its results in v.
+vector function, which leaves its results in v. For packed points, each input and output is a row.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ from difflab.execute.targets.llvm.functions import (
     Functions,
     OperationWriter,
     constant,
+    function_attributes,
     types,
 )
 from difflab.execute.targets.llvm.libraries import Host
 
-# --- independent calls of one function -----------------------------------------------------------
-
-# Groups of independent calls of one function, which one call of a vector function computes.
-#
-# The operations of a window are sorted by the largest number of such calls on a path to them. Calls
-# of one function that have this number in common do not depend on one another.
+# --- independent calls of one function, as one call of a vector function -------------------------
+# The operations of a window are sorted by the largest number of such calls on a path to them.
+# Calls of one function that have this number in common do not depend on one another.
 
 LEAST = 20_000
 """Operations below which calls stay single: the functions of the C library are more accurate than
@@ -40,7 +38,7 @@ WINDOW = 8_000
 """Operations that are sorted at a time, so that the values between them stay in the cache."""
 
 
-def grouped_calls(ops: Sequence[Op], functions: Functions, width: int) -> list[list[Op]]:
+def _grouped_calls(ops: Sequence[Op], functions: Functions, width: int) -> list[list[Op]]:
     """Return operations in order: groups of up to `width` calls, and groups of one operation."""
     arities = {op.name: len(op.reads) for op in ops}
     names = {
@@ -76,7 +74,6 @@ def _by_level(ops: Sequence[Op], names: set[str], width: int) -> Iterator[list[O
 
 
 # --- modules -------------------------------------------------------------------------------------
-
 
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
@@ -126,7 +123,7 @@ class LlvmWriter:
         steps = list(code.ops)
         groups = [[op] for op in steps]
         if width == 1:
-            groups = grouped_calls(steps, self.functions, self.lanes)
+            groups = _grouped_calls(steps, self.functions, self.lanes)
         self.pieces = [groups[k : k + PIECE] for k in range(0, len(groups), PIECE)] or [[]]
         self._share()
 
@@ -143,7 +140,8 @@ class LlvmWriter:
                 lines += [*head, *body, "ret void", "}"]
             calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(len(bodies))]
             lines += self._run([], calls)
-        return "\n".join([*lines, *self.functions.texts.values(), self._attributes()])
+        attributes = function_attributes(8 * self.align * self.lanes)
+        return "\n".join([*lines, *self.functions.texts.values(), attributes])
 
     def piece(self, number: int) -> PieceWriter:
         """Return the writer of a piece."""
@@ -169,13 +167,6 @@ class LlvmWriter:
         yield "%more = icmp slt i64 %next, %n"
         yield "br i1 %more, label %loop, label %done"
         yield from ("done:", "ret void", "}")
-
-    def _attributes(self) -> str:
-        bits = 8 * self.align * self.lanes
-        return (
-            f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
-            f' "prefer-vector-width"="{bits}" }}'
-        )
 
     def _share(self) -> None:
         """Assign an index in the memory to each value that is read from there."""
@@ -319,14 +310,11 @@ class PieceWriter(OperationWriter):
         return f"%{name}"
 
 
-# --- packed points -------------------------------------------------------------------------------
-
-# The LLVM module of a program on packed points, whose inputs and outputs are rows.
-#
+# --- packed points, whose inputs and outputs are rows --------------------------------------------
 # The function ``run(x, y, v, n)`` reads n rows of inputs at x and writes n rows of outputs at y.
-# The rows of one vector of points are loaded together, and shuffles in registers give the vector of
-# each input; the outputs are shuffled into rows before they are stored. The operations between are
-# those of `LlvmWriter`, so the results have the bits of any other batch.
+# The rows of one vector of points are loaded together, and shuffles in registers give the vector
+# of each input; the outputs are shuffled into rows before they are stored. The operations between
+# are those of `LlvmWriter`, so the results have the bits of any other batch.
 
 MOST_ELEMENTS = 16
 """Elements of a row that are shuffled: the shuffles of a point are about their square."""

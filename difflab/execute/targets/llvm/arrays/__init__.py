@@ -96,10 +96,10 @@ class NativeArrays(PointTarget):
 
     @classmethod
     def rolled(cls, function: Function, program: ScalarProgram) -> NativeArrays | None:
-        """Return scalar operations as loops; None unless nearly all repeat, turn after turn.
+        """Return scalar operations as loops; None unless nearly all repeat in every iteration.
 
-        The size of the code is that of a turn. Each operation takes longer to lower than one that
-        is compiled as it stands, so that a part that repeats is not worth it.
+        The size of the code is that of one iteration. Each operation takes longer to lower than one
+        that is compiled as it stands, so that a part that repeats is not worth it.
         """
         steps = program.steps
         numbers: dict[Primitive, int] = {}

@@ -1,4 +1,4 @@
-"""Sums and products of arrays, a block of results in registers while its terms are added up."""
+"""Loop nests of sums and products of arrays, whose results stay in registers while they add up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class JoinedNest(ABC):
-    """Writes the nest of one instruction whose results are each joined of many terms.
+    """Base class of loop nests of one instruction that computes reductions.
 
     Parameters
     ----------
@@ -183,26 +183,17 @@ class BlockedNest(JoinedNest):
         before = [
             routine.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
         ]
-        names = [routine.name() for _ in cells]
-        after: list[str] = []
-        loop = routine.loop(0, terms, 1)
-        counter = next(loop)
-        number = counter.removeprefix("%i")
-        patched = len(routine.lines)
-        routine.lines += [""] * len(cells)
-        moved = self.moved(pointers, counter, self.along)
-        loaded: dict[object, str] = {}
-        for (row, piece), name in zip(cells, names, strict=True):
-            operands = [
-                self._operand(loaded, moved[slot], slot, row, piece)
-                for slot in range(1, len(self.strides))
-            ]
-            after.append(self._joined(name, operands, piece[1]))
-        for k, (_, (_, width)) in enumerate(cells):
-            start = before[k] if self.scale is None else "zeroinitializer"
-            ends = f"[{start}, %in{number}], [{after[k]}, %end{number}]"
-            routine.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
-        next(loop, None)
+        first = before if self.scale is None else ["zeroinitializer"] * len(cells)
+        kinds = [types(width)["v"] for _, (_, width) in cells]
+        with routine.carrying_loop(0, terms, 1, first, kinds) as (counter, names, after):
+            moved = self.moved(pointers, counter, self.along)
+            loaded: dict[object, str] = {}
+            for (row, piece), name in zip(cells, names, strict=True):
+                operands = [
+                    self._operand(loaded, moved[slot], slot, row, piece)
+                    for slot in range(1, len(self.strides))
+                ]
+                after.append(self._joined(name, operands, piece[1]))
         if self.scale is not None:
             scales = {width: routine.spread(self.scale, width) for _, width in parts}
             after = [
@@ -254,8 +245,6 @@ def pieces(size: int, width: int) -> Iterator[Piece]:
 
 # --- products of contiguous vectors --------------------------------------------------------------
 
-# Products of arrays whose operands lie side by side along the axis that is summed.
-
 _SUMS = 8
 """Results that are summed together, so that their additions overlap."""
 
@@ -301,17 +290,9 @@ class DotNest(JoinedNest):
             [routine.moved(pointer, row, own[self.inner]) for row in range(rows)]
             for pointer, own in zip(pointers, self.strides, strict=True)
         ]
-        loop = routine.loop(0, whole, width)
-        counter = next(loop)
-        number = counter.removeprefix("%i")
-        sums = [routine.name() for _ in range(rows)]
-        patched = len(routine.lines)
-        routine.lines += [""] * rows
-        after = self._added(sums, operands, counter, width)
-        for row in range(rows):
-            ends = f"[zeroinitializer, %in{number}], [{after[row]}, %end{number}]"
-            routine.lines[patched + row] = f"{sums[row]} = phi {types(width)['v']} {ends}"
-        next(loop, None)
+        zeros, kinds = ["zeroinitializer"] * rows, [types(width)["v"]] * rows
+        with routine.carrying_loop(0, whole, width, zeros, kinds) as (counter, sums, after):
+            after += self._added(sums, operands, counter, width)
         totals = [routine.folded("add", after[row], width) for row in range(rows)]
         for place in range(whole, size):
             totals = self._added(totals, operands, str(place), 1)

@@ -1,7 +1,8 @@
 """Control instructions: loops that call a routine at each step, and choices of a routine.
 
-A loop's step reads what it carries from one place and writes it to a second one; the next step
-uses them the other way round.
+A loop's step reads the carried values from one of two buffers and writes them to the other one;
+the next step uses them the other way round. A run ends early at a failure, such as an exception of
+a signal handler, which is raised behind it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
 
-# --- what an instruction calls -------------------------------------------------------------------
-
-# What a control instruction calls, and the memory that it needs behind its results.
+# --- the functions of an instruction, and their memory -------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +89,7 @@ class Subprograms:
         return steps * sum(layout.work for layout in self.layouts)
 
 
-# --- failures ------------------------------------------------------------------------------------
-
-# What ends a run of machine code early, and the exception that it is raised as.
+# --- faults: what ends a run early, and the exception that it is raised as -----------------------
 
 FAULT = 4
 """The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
@@ -173,19 +170,14 @@ class ControlWriter:
     step : Instruction
         The instruction.
     later : sequence of Instruction
-        It in all turns of a repetition.
+        The same instruction in all iterations of a repetition.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
         assert step.control is not None
         self.routine = routine
         self.called: Subprograms = step.control
-        self.memory, *self.args = [
-            routine.operand(
-                step.name, ref, domain, [(turn.out, *turn.args)[place] for turn in later]
-            )
-            for place, (ref, domain) in enumerate(step.accesses())
-        ]
+        self.memory, *self.args = routine.operands(step, later)
 
     def write(self) -> None:
         """Write it."""

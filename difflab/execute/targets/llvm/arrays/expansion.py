@@ -54,8 +54,6 @@ from difflab.primitives.movement import Places, indices
 
 # --- array operations for machine code -----------------------------------------------------------
 
-# Lowering of array operations for machine code, which has no bit masks and no scalars apart.
-
 
 class MachineLowering(ArrayLowering):
     """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""
@@ -83,7 +81,6 @@ class MachineLowering(ArrayLowering):
 
 
 # --- lowering to nests ---------------------------------------------------------------------------
-
 
 MOST_RUNS = 8
 """Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""

@@ -2,8 +2,8 @@
 
 Neighbours over one domain are computed point by point together, and what only they read stays in
 registers. Straight code uses the memory of values that are no longer read. Where there are loops,
-every value that is kept has memory of its own; the turns of a loop lie one after the other, so that
-an address is an offset plus a step per iteration.
+every value that is kept has memory of its own; the iterations of a loop lie one after the other, so
+that an address is an offset plus a step per iteration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.instructions import (
+    COPY,
+    Instruction,
+    Instructions,
+    Ref,
+    squeezed,
+)
 from difflab.execute.targets.llvm.arrays.loop_detection import (
     Segment,
     Segments,
@@ -30,9 +36,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.control import Subprograms
 
 
-# --- which instructions may share a nest ---------------------------------------------------------
-
-# Which instructions may share a nest: none changes what another one reads at other points.
+# --- instructions that may share a nest: none changes what another reads at other points ---------
 
 
 class Access(NamedTuple):
@@ -57,7 +61,7 @@ class Write(NamedTuple):
     def of(cls, step: Instruction) -> Write:
         """Return where an instruction writes."""
         ref, domain = step.accesses()[0]
-        out = _squeezed(step.out, step.domain)
+        out = step.out.squeezed(step.domain)
         return cls(out, Access(*ref.reach(domain)), bool(step.into))
 
     def interleaves(self, other: Write) -> bool:
@@ -121,17 +125,10 @@ class OpenNest:
         if writes is None:
             return True
         (write, *others) = writes
-        return not others and not write.accumulates and write.out == _squeezed(ref, step.domain)
+        return not others and not write.accumulates and write.out == ref.squeezed(step.domain)
 
 
-def _squeezed(ref: Ref, domain: Shape) -> Ref:
-    """Return where an operand begins, and its strides along the axes of more than one point."""
-    strides = zip(ref.strides, domain, strict=True)
-    return Ref(ref.root, ref.offset, tuple([stride for stride, size in strides if size != 1]))
-
-
-# --- groups --------------------------------------------------------------------------------------
-
+# --- groups, and the memory of values ------------------------------------------------------------
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 
@@ -256,7 +253,7 @@ class NestLayout:
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
-        """Cut a piece where instructions cannot share a nest, in the first turns or a later."""
+        """Cut a piece where instructions cannot share a nest, in one of the iterations."""
         different = min(segment.before + 1, segment.count)
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
@@ -310,7 +307,7 @@ class NestLayout:
             home: dict[int, int] = {}
             for group, entry in enumerate(self.groups[number]):
                 home |= dict.fromkeys(entry.steps, group)
-            # A later turn is like the first of the loop, but the loops that read it are, too.
+            # A later iteration is like the first of the loop, but the loops that read it are, too.
             for turn in {*range(min(segment.before + 2, segment.count)), segment.count - 1}:
                 made: dict[int, int] = {}
                 for place, step in enumerate(self._piece(segment, turn)):
@@ -332,12 +329,12 @@ class NestLayout:
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
-        """Return where a value's numbers lie, given the same operand in all turns from this on.
+        """Return the address of an operand, given it in all iterations from this one on.
 
         Raises
         ------
         ConsistencyError
-            They do not move by one step from turn to turn.
+            They do not move by one step from iteration to iteration.
         """
         here = self._start(ref)
         if not turns:
@@ -358,7 +355,7 @@ class NestLayout:
         return self.program.sizes[int(memory.split()[1])]
 
     def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
-        """Raise `ConsistencyError` where the turns of a nest come to places outside of a memory."""
+        """Raise `ConsistencyError` where an iteration of a nest leaves its memory."""
         if 0 in domain:
             return
         low, high = Ref(ref.root, address.start, ref.strides).reach(domain)
@@ -412,8 +409,8 @@ class _Memory:
 def arranged(program: Instructions) -> NestLayout:
     """Return the layout of a program: with loops, or straight where that needs less memory.
 
-    A loop keeps the values of all its turns; a nest of the same instructions, one turn after the
-    other, keeps them in registers.
+    A loop keeps the values of all its iterations; a nest of the same instructions, one iteration
+    after the other, keeps them in registers.
 
     Examples
     --------
@@ -439,14 +436,3 @@ def arranged(program: Instructions) -> NestLayout:
         return straight
     looped = NestLayout(program, cut)
     return straight if straight.room < 0.75 * looped.room else looped
-
-
-def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a domain without its axes of one point.
-
-    Examples
-    --------
-    >>> squeezed((3, 1, 2))
-    (3, 2)
-    """
-    return tuple([size for size in domain if size != 1])

@@ -1,6 +1,6 @@
 """The instructions of machine code for arrays: operations on all points of a loop nest.
 
-A view is a way to read an operand: an offset, and a stride along each axis of the nest.
+An operand is read as a view of a value: an offset, and a stride along each axis of the nest.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.control import Subprograms
 
 
-# --- strides of arrays and views -----------------------------------------------------------------
-
-# The strides of arrays and of their views.
+# --- strides of arrays and of their views --------------------------------------------------------
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
@@ -145,13 +143,23 @@ def runs(places: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
         start = stop
 
 
+def squeezed(shape: Shape) -> Shape:
+    """Return a shape without its axes of size 1.
+
+    Examples
+    --------
+    >>> squeezed((3, 1, 2))
+    (3, 2)
+    """
+    return tuple([size for size in shape if size != 1])
+
+
 def sizes(shapes: Sequence[Shape]) -> list[int]:
-    """Return how many numbers values of these shapes have."""
+    """Return the number of elements of each shape."""
     return [math.prod(shape) for shape in shapes]
 
 
 # --- instructions --------------------------------------------------------------------------------
-
 
 COPY, GATHER, SCATTER = "copy", "gather", "scatter"
 RECURRENCES = {"cumsum": "add", "cumprod": "multiply", "linear_recurrence": ""}
@@ -181,6 +189,11 @@ class Ref(NamedTuple):
             else:
                 high += end
         return low, high
+
+    def squeezed(self, domain: Shape) -> Ref:
+        """Return the elements with strides along the axes of more than one point only."""
+        strides = zip(self.strides, domain, strict=True)
+        return self._replace(strides=tuple([step for step, size in strides if size != 1]))
 
 
 class Lookup(NamedTuple):

@@ -261,7 +261,7 @@ class _Segmenter:
 
 
 def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) -> int:
-    """Return how many pieces are turns of one loop, `before` of which stand before it."""
+    """Return how many pieces are iterations of one loop, `before` of which stand before it."""
     step = moves[before + 1] - moves[before]
     even = moves[before:] == moves[before] + step * np.arange(len(moves) - before)[:, None, None]
     fits = even & (sources[before:] == sources[before]).all(axis=-1)
@@ -269,11 +269,7 @@ def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) ->
     return before + int(broken[0]) if len(broken) else len(moves)
 
 
-# --- copy elision --------------------------------------------------------------------------------
-
-# Copy elision: what would be computed and then copied into a larger value is computed there.
-#
-# This concerns the parts of a concatenation, and the results of a routine.
+# --- copy elision: the parts of a concatenation and results are computed in place ----------------
 
 
 def elided(program: Instructions) -> Instructions:

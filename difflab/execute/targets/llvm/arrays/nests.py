@@ -1,7 +1,7 @@
 """Groups of instructions as loop nests.
 
 The innermost axis of a nest is computed a vector at a time. Its last vector ends with the last
-number, and may compute some again: what is accumulated there is not joined once more.
+element, and may compute some again: these are not accumulated twice.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest, DotNest, JoinedNest, pieces
-from difflab.execute.targets.llvm.arrays.groups import squeezed
-from difflab.execute.targets.llvm.arrays.instructions import COPY, GATHER, Instruction, Ref
+from difflab.execute.targets.llvm.arrays.instructions import (
+    COPY,
+    GATHER,
+    Instruction,
+    Ref,
+    squeezed,
+)
 from difflab.execute.targets.llvm.arrays.panels import PanelNest
 from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
 
@@ -21,8 +26,6 @@ if TYPE_CHECKING:
 
 
 # --- vectors of neighbouring points --------------------------------------------------------------
-
-# All instructions of a nest for some neighbouring points, each number a lane of a vector.
 
 
 class PointerOperand(NamedTuple):
@@ -48,7 +51,7 @@ def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
 
 
 class Vector(OperationWriter):
-    """Writes them.
+    """Writes all instructions of a nest for a vector of neighbouring points.
 
     Parameters
     ----------
@@ -84,7 +87,7 @@ class Vector(OperationWriter):
         self.again = again
 
     def write(self) -> None:
-        """Write them."""
+        """Write the instructions."""
         for place, step in enumerate(self.steps):
             read = step.args[:1] if step.name == GATHER else step.args
             keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
@@ -166,7 +169,6 @@ class Vector(OperationWriter):
 
 # --- nests ---------------------------------------------------------------------------------------
 
-
 STRAIGHT = 2
 """Vectors along an axis that are written one after the other."""
 LONG = 24
@@ -174,7 +176,7 @@ LONG = 24
 
 
 class Nest:
-    """Writes the nest of a group."""
+    """Writes the loop nest of a group of instructions."""
 
     def __init__(
         self,
@@ -219,7 +221,7 @@ class Nest:
             return []
         if step.name != COPY and not _plain(step):
             return []
-        strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
+        strides = [ref.squeezed(step.domain).strides for ref in (step.out, *step.args)]
         how = self.routine, step, self.domain, strides, self.axes[-1]
         return [DotNest(*how), PanelNest(*how), BlockedNest(*how)]
 
@@ -229,9 +231,6 @@ class Nest:
             return bool(self.steps[place].into) or self.routine.layout.is_kept(ref.root)
         return self.made.get(ref.root, place) >= place
 
-    def _strides(self, ref: Ref, step: Instruction) -> list[int]:
-        return [s for s, size in zip(ref.strides, step.domain, strict=True) if size != 1]
-
     def _order(self) -> tuple[int, ...]:
         """Return the axes, the one whose numbers lie side by side most often innermost."""
         axes = range(len(self.domain))
@@ -240,7 +239,7 @@ class Nest:
             apart = 0
             for place, step in enumerate(self.steps):
                 for slot, ref in enumerate((step.out, *step.args)):
-                    stride = self._strides(ref, step)[axis]
+                    stride = ref.squeezed(step.domain).strides[axis]
                     looked = slot == 1 and self.looked.get(place) == axis
                     apart += stride not in (0, 1) or looked
                     apart += 2 * (slot == 0 and stride == 0)
@@ -261,7 +260,7 @@ class Nest:
             steps: dict[int, str] = {}
             for (place, slot), pointer in pointers.items():
                 step = self.steps[place]
-                stride = self._strides((step.out, *step.args)[slot], step)[axis]
+                stride = (step.out, *step.args)[slot].squeezed(step.domain).strides[axis]
                 if slot == 1 and self.looked.get(place) == axis:
                     position = routine.position(routine.moved(pointers[place, 2], counter))
                     moved[place, slot] = routine.moved(pointer, position, stride)
@@ -300,7 +299,7 @@ class Nest:
         step = self.steps[place]
         if not self.axes:
             return 0
-        return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
+        return (step.out, *step.args)[slot].squeezed(step.domain).strides[self.axes[-1]]
 
     def _vector(
         self,

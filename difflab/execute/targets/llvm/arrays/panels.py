@@ -75,7 +75,7 @@ class PanelNest(BlockedNest):
         nest.write([pointers[0], pointers[rows], room])
 
     def _copied(self, source: str, room: str, terms: int, columns: int) -> None:
-        """Copy a panel, its terms one behind the other."""
+        """Pack a panel contiguously."""
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width
@@ -146,26 +146,17 @@ class PanelNest(BlockedNest):
         By ``umin`` of the magnitude minus 1, zeros are the largest numbers.
         """
         routine, kind = self.routine, _kind(width)
-        loop = routine.loop(0, count, 1)
-        counter = next(loop)
-        number = counter.removeprefix("%i")
-        before = [routine.name() for _ in names]
-        patched = len(routine.lines)
-        routine.lines += [""] * len(names)
-        found = self._magnitude(routine.load(routine.moved(pointer, counter, stride), width), width)
-        after = []
-        for name, there in zip(names, before, strict=True):
-            one = found
-            if name == "umin":
-                one = routine.assigned(f"sub {kind} {found}, {_integers(1, width)}")
-            suffix = f"v{width}i64" if width > 1 else "i64"
-            after.append(
-                routine.assigned(f"call {kind} @llvm.{name}.{suffix}({kind} {there}, {kind} {one})")
-            )
-        for k, start in enumerate(starts):
-            ends = f"[{start}, %in{number}], [{after[k]}, %end{number}]"
-            routine.lines[patched + k] = f"{before[k]} = phi {kind} {ends}"
-        next(loop, None)
+        suffix = f"v{width}i64" if width > 1 else "i64"
+        kinds = [kind] * len(names)
+        with routine.carrying_loop(0, count, 1, starts, kinds) as (counter, before, after):
+            value = routine.load(routine.moved(pointer, counter, stride), width)
+            found = self._magnitude(value, width)
+            for name, there in zip(names, before, strict=True):
+                one = found
+                if name == "umin":
+                    one = routine.assigned(f"sub {kind} {found}, {_integers(1, width)}")
+                operands = f"{kind} {there}, {kind} {one}"
+                after.append(routine.assigned(f"call {kind} @llvm.{name}.{suffix}({operands})"))
         return after
 
     def _reduced(self, name: str, number: str, width: int) -> str:

@@ -40,7 +40,7 @@ class RecurrenceNest:
     step : Instruction
         The instruction: its operands are the terms and, in a linear recurrence, the coefficients.
     later : sequence of Instruction
-        The same instruction in all turns from this on.
+        The same instruction in all iterations from this on.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
@@ -53,17 +53,7 @@ class RecurrenceNest:
         """Write it."""
         if 0 in self.step.domain:
             return
-        pointers = [
-            self.routine.operand(
-                self.step.name,
-                ref,
-                self.step.along(slot),
-                [(turn.out, *turn.args)[slot] for turn in self.later],
-            )
-            for slot, ref in enumerate(self.refs)
-            if 0 not in self.step.along(slot)
-        ]
-        self._loop(0, pointers)
+        self._loop(0, self.routine.operands(self.step, self.later))
 
     def _loop(self, axis: int, pointers: Sequence[str]) -> None:
         """Write the loops from an axis on."""
@@ -85,27 +75,20 @@ class RecurrenceNest:
         routine.store(first, out)
         if self.step.domain[-1] == 1:
             return
-        loop = routine.loop(1, self.step.domain[-1], 1)
-        counter = next(loop)
-        number = counter.removeprefix("%i")
-        before, patched = routine.name(), len(routine.lines)
-        routine.add("")
-        term = routine.load(routine.moved(terms, counter, strides[1]))
-        if coefficients:
-            place = routine.assigned(f"sub i64 {counter}, 1")
-            factor = routine.load(routine.moved(coefficients[0], place, strides[2]))
-            after = routine.with_product(term, [factor, before], 1)
-        else:
-            after = routine.joined(RECURRENCES[self.step.name], before, term, 1)
-        routine.store(after, routine.moved(out, counter, strides[0]))
-        ends = f"[{first}, %in{number}], [{after}, %end{number}]"
-        routine.lines[patched] = f"{before} = phi double {ends}"
-        next(loop, None)
+        loop = routine.carrying_loop(1, self.step.domain[-1], 1, [first], ["double"])
+        with loop as (counter, (before,), after):
+            term = routine.load(routine.moved(terms, counter, strides[1]))
+            if coefficients:
+                place = routine.assigned(f"sub i64 {counter}, 1")
+                factor = routine.load(routine.moved(coefficients[0], place, strides[2]))
+                value = routine.with_product(term, [factor, before], 1)
+            else:
+                value = routine.joined(RECURRENCES[self.step.name], before, term, 1)
+            routine.store(value, routine.moved(out, counter, strides[0]))
+            after.append(value)
 
 
 # --- scatter-adds --------------------------------------------------------------------------------
-
-# Nests that look up where they add along an axis: scatter-adds.
 
 
 class ScatterNest:
@@ -118,7 +101,7 @@ class ScatterNest:
     step : Instruction
         The instruction, with a `Lookup`.
     later : sequence of Instruction
-        The same instruction in all turns from this on.
+        The same instruction in all iterations from this on.
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
@@ -130,19 +113,9 @@ class ScatterNest:
 
     def write(self) -> None:
         """Write it."""
-        step = self.step
-        if 0 in step.domain:
+        if 0 in self.step.domain:
             return
-        pointers = [
-            self.routine.operand(
-                step.name,
-                ref,
-                step.along(slot),
-                [(turn.out, *turn.args)[slot] for turn in self.later],
-            )
-            for slot, ref in enumerate((step.out, *step.args))
-        ]
-        self._loop(0, pointers)
+        self._loop(0, self.routine.operands(self.step, self.later))
 
     def _loop(self, axis: int, pointers: Sequence[str]) -> None:
         """Write the loops from an axis on."""

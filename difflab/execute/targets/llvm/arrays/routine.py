@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,18 @@ from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, SCATTE
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
 from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest, ScatterNest
-from difflab.execute.targets.llvm.functions import SPELLINGS, Functions, types
+from difflab.execute.targets.llvm.functions import (
+    SPELLINGS,
+    Functions,
+    function_attributes,
+    types,
+)
 from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, MatrixLoop, Transform
 from difflab.graph.ir import Shape
 
 
 class Region(NamedTuple):
-    """The numbers that a pointer may come to, and what uses it."""
+    """The elements that a pointer may access, and what uses it."""
 
     start: str
     size: int
@@ -92,21 +98,20 @@ class Routine:
         return self._names
 
     def slot(self, kind: str) -> str:
-        """Return a pointer to room for one value of a type."""
+        """Return a pointer to memory for one value of a type."""
         name = f"%slot{len(self.slots)}"
         self.slots.append(f"{name} = alloca {kind}")
         return name
 
     def room(self, size: int) -> str:
-        """Return a pointer to room for some numbers, the same whenever that many are asked for."""
+        """Return a pointer to a scratch buffer of the given size; equal sizes share one."""
         if size not in self.rooms:
             self.rooms[size] = self.slot(f"[{size} x double], align 64")
         return self.rooms[size]
 
     def assigned(self, text: str) -> str:
         """Write what gives a value, and return its name."""
-        self._names += 1
-        name = f"%t{self._names}"
+        name = self.name()
         self.lines.append(f"{name} = {text}")
         return name
 
@@ -128,8 +133,27 @@ class Routine:
         self.add(f"br i1 %more{number}, label %loop{number}, label %out{number}")
         self.add(f"out{number}:")
 
+    @contextmanager
+    def carrying_loop(
+        self, start: int, stop: int | str, step: int, first: Sequence[str], kinds: Sequence[str]
+    ) -> Iterator[tuple[str, list[str], list[str]]]:
+        """Write a loop that carries values of these types, given those of its first iteration.
+
+        Its body gets the counter, the values' names, and a list to append their new values to;
+        these are the results of the loop.
+        """
+        for counter in self.loop(start, stop, step):
+            names, body = [self.name() for _ in first], len(self.lines)
+            after: list[str] = []
+            yield counter, names, after
+            number = counter.removeprefix("%i")
+            self.lines[body:body] = [
+                f"{name} = phi {kind} [{before}, %in{number}], [{new}, %end{number}]"
+                for name, kind, before, new in zip(names, kinds, first, after, strict=True)
+            ]
+
     def vector(self, pointer: str, stride: int, width: int) -> str:
-        """Return the numbers from a place on, evenly spaced."""
+        """Return evenly spaced elements, the first of them at a pointer."""
         if stride == 1 or width == 1:
             return self.load(pointer, width)
         if stride == 2:
@@ -161,7 +185,8 @@ class Routine:
             return number
         v = types(width)["v"]
         first = self.assigned(f"insertelement {v} poison, double {number}, i32 0")
-        return self._in_all_lanes(first, width)
+        zeros = f"<{width} x i32> zeroinitializer"
+        return self.assigned(f"shufflevector {v} {first}, {v} poison, {zeros}")
 
     def lanes(self, vector: str, size: int, first: int, width: int) -> str:
         """Return some neighbouring numbers of a vector."""
@@ -170,11 +195,6 @@ class Routine:
             return self.assigned(f"extractelement {v} {vector}, i32 {first}")
         mask = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
         return self.assigned(f"shufflevector {v} {vector}, {v} poison, <{width} x i32> <{mask}>")
-
-    def _in_all_lanes(self, vector: str, width: int) -> str:
-        """Return a vector's first number in each lane."""
-        v, zeros = types(width)["v"], f"<{width} x i32> zeroinitializer"
-        return self.assigned(f"shufflevector {v} {vector}, {v} poison, {zeros}")
 
     def _every_second(self, pointer: str, width: int) -> str:
         """Return numbers of which every second one is wanted, from two vectors that overlap."""
@@ -231,12 +251,12 @@ class Routine:
         return name
 
     def load(self, pointer: str, width: int = 1) -> str:
-        """Return the numbers that lie side by side from a place on."""
+        """Return contiguous elements at a pointer."""
         self._check(pointer, width)
         return self.assigned(f"load {types(width)['v']}, ptr {pointer}, align 8")
 
     def store(self, number: str, pointer: str, width: int = 1) -> None:
-        """Write numbers side by side from a place on."""
+        """Store contiguous elements at a pointer."""
         self._check(pointer, width)
         self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
 
@@ -267,7 +287,7 @@ class Routine:
         return name
 
     def _check(self, pointer: str, width: int) -> None:
-        """Leave where numbers from a place on are not all in the pointer's region."""
+        """Leave if an access is not inside of the pointer's region."""
         if not self.checked:
             return
         start, size, user = self.regions[pointer]
@@ -300,7 +320,7 @@ class Routine:
             self.leave_if(self.assigned(f"icmp ne i64 {fault}, 0"))
 
     def copied(self, source: str, target: str, size: int) -> None:
-        """Write numbers side by side from one place to another."""
+        """Copy contiguous elements."""
         width, done = self.host.width, 0
         whole = size // width * width
         if whole > STRAIGHT * width:
@@ -355,10 +375,7 @@ class Routine:
         self, step: Instruction, called: Transform | MatrixLoop, later: Sequence[Instruction]
     ) -> None:
         """Call a function of a library."""
-        target, *sources = [
-            self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
-            for slot, (ref, domain) in enumerate(step.accesses())
-        ]
+        target, *sources = self.operands(step, later)
         if isinstance(called, Transform):
             self._transformed(called, sources[0], target)
             return
@@ -375,7 +392,7 @@ class Routine:
         self.leave_if(self.assigned(f"icmp ne i32 {failed}, 0"), INTERRUPTED)
 
     def pointer(self, address: Address) -> str:
-        """Return a pointer to a place, in this turn."""
+        """Return a pointer to an address, in this iteration."""
         memory, start, step = address
         base = {"constants": "%y", "values": "%v"}.get(memory) or f"%p{memory.split()[1]}"
         if step:
@@ -386,8 +403,15 @@ class Routine:
             base = self.bases[key]
         return self.moved(base, start)
 
+    def operands(self, step: Instruction, later: Sequence[Instruction]) -> list[str]:
+        """Return pointers to the result and the operands of a step, given it in all iterations."""
+        return [
+            self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
+            for slot, (ref, domain) in enumerate(step.accesses())
+        ]
+
     def operand(self, name: str, ref: Ref, domain: Shape, turns: Sequence[Ref]) -> str:
-        """Return a pointer to an operand in this turn, all of whose turns lie in its memory."""
+        """Return a pointer to an operand; in all iterations it stays inside its memory."""
         layout = self.layout
         address = layout.address(ref, turns)
         layout.check(address, ref, domain, max(len(turns), 1))
@@ -395,7 +419,7 @@ class Routine:
         if not self.checked:
             return pointer
         user = f"{name} over {domain} at {ref}"
-        if address.memory == "constants":  # from turn to turn another constant
+        if address.memory == "constants":  # from iteration to iteration another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
         root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
         size = layout.program.sizes[ref.root]
@@ -404,13 +428,11 @@ class Routine:
 
 # --- the module ----------------------------------------------------------------------------------
 
-# Groups of instructions as an LLVM module: ``run(x, y, v, n)``.
-#
-# x is a table of addresses, y the constants, v the memory of all values.
-
 
 class Module:
-    """Writes the module: ``run`` and the routines that its control instructions call.
+    """Writes the module: ``run(x, y, v, n)`` and the routines that its control instructions call.
+
+    x is a table of addresses, y the constants, v the memory of all values.
 
     Parameters
     ----------
@@ -482,7 +504,6 @@ class Module:
 
     def _with(self, main: Routine, loads: Sequence[str]) -> str:
         """Return the module with its main function."""
-        bits = max(64 * self.host.width, 128)
         return "\n".join(
             [
                 "define void @run(ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %n) #0 {",
@@ -494,8 +515,7 @@ class Module:
                 "}",
                 *[routine.definition for routine in self._routines.values()],
                 *self.functions.texts.values(),
-                f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
-                f' "prefer-vector-width"="{bits}" }}',
+                function_attributes(max(64 * self.host.width, 128)),
             ]
         )
 
