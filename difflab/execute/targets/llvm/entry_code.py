@@ -40,7 +40,7 @@ BATCH = (
     "least", "most",  # the fewest and the most points
     "long",  # the points from which other threads can run meanwhile
     "rank", "shape",  # of each argument, whose first length is the number of points
-    "staged",  # the record of STORE of the columns that a packed argument is copied to, or 0
+    "stage", "inputs",  # memory for the columns of a packed argument, or 0, and their number
     "stores",  # the address of records of STORE
 )  # fmt: skip
 """The words of the record of the code for batches.
@@ -48,7 +48,7 @@ BATCH = (
 The arguments are arrays of one axis for each input, or one array of rows of all inputs.
 """
 STORE = ("rank", "shape", "columns", "addresses")
-"""The words of the record of an array for a batch, whose columns are contiguous: a result."""
+"""The words of the record of a result of a batch, whose columns are contiguous."""
 
 _RECORDS = {
     "call": (CALL,),

@@ -202,7 +202,7 @@ no:
   ret i64 0
 }
 
-; A new array for a batch, whose columns are then in the table x or y; null if that failed.
+; A new array for a result of a batch, whose columns are then in the table y; null if that failed.
 define internal ptr @store(ptr %call, ptr %record, i64 %points) {
   ${new_array = call.new_array ptr}
   ${array_type = call.array_type ptr}
@@ -234,24 +234,20 @@ end:
   ret ptr %object
 }
 
-; A new array of the columns of a packed batch, which are then in the table x; null if that failed.
-define internal ptr @staged(ptr %call, ptr %batch, i64 %points) {
+; Copies the rows of a packed batch to columns, which are then in the table x.
+define internal void @staged(ptr %batch, ptr %stage, i64 %points) {
   ${x = batch.x ptr}
+  ${columns = batch.inputs i64}
   %rows = load ptr, ptr %x
-  ${record = batch.staged ptr}
-  %object = call ptr @store(ptr %call, ptr %record, i64 %points)
-  %failed = icmp eq ptr %object, null
-  br i1 %failed, label %end, label %made
-made:
-  ${data = object.data ptr}
-  ${columns = record.columns i64}
   br label %column
 column:
-  %j = phi i64 [0, %made], [%j.next, %copied]
+  %j = phi i64 [0, %0], [%j.next, %copied]
   %j.next = add i64 %j, 1
   %source = getelementptr double, ptr %rows, i64 %j
   %begin = mul i64 %j, %points
-  %target = getelementptr double, ptr %data, i64 %begin
+  %target = getelementptr double, ptr %stage, i64 %begin
+  %slot = getelementptr ptr, ptr %x, i64 %j
+  store ptr %target, ptr %slot
   br label %point
 point:
   %i = phi i64 [0, %column], [%i.next, %point]
@@ -267,7 +263,7 @@ copied:
   %done = icmp eq i64 %j.next, %columns
   br i1 %done, label %end, label %column
 end:
-  ret ptr %object
+  ret void
 }
 
 ; The results of a batch, in a new tuple, as the call returns them; null with an exception if that
@@ -287,19 +283,16 @@ drop:
   call void @Py_DecRef(ptr %tuple)
   br label %none
 full:
-  ${packed = batch.staged ptr}
-  %direct = icmp eq ptr %packed, null
+  ${stage = batch.stage ptr}
+  %direct = icmp eq ptr %stage, null
   br i1 %direct, label %ready, label %rows
 rows:
-  %columns = call ptr @staged(ptr %call, ptr %batch, i64 %points)
-  %unread = icmp eq ptr %columns, null
-  br i1 %unread, label %drop, label %ready
+  call void @staged(ptr %batch, ptr %stage, i64 %points)
+  br label %ready
 ready:
-  %stage = phi ptr [null, %full], [%columns, %rows]
   ${long = batch.long i64}
   %slow = icmp uge i64 %points, %long
   call void @compute(ptr %call, ptr %batch, i64 %points, i1 %slow)
-  call void @Py_DecRef(ptr %stage) ; which null is accepted by
   ${several = call.tuple i64}
   %single = icmp eq i64 %several, 0
   br i1 %single, label %one, label %many

@@ -258,9 +258,9 @@ class MachineCall:
     def _batch(self, code: BatchCode) -> int:
         """Return the address of the record of the code for batches."""
         columns = [math.prod(shape) for shape in code.results]
-        x, y = self._words([0] * code.inputs), self._words([0] * sum(columns))
-        rows = self._words([0, code.inputs])  # the shape of a packed batch
-        stage = self._record(STORE, rank=2, shape=rows, columns=code.inputs, addresses=x)
+        y = self._words([0] * sum(columns))
+        stage = np.empty(code.inputs * code.most if self.packed else 0)
+        self._owners.append(stage)
         stores = [
             self._record(
                 STORE,
@@ -274,15 +274,16 @@ class MachineCall:
         words = self._record(
             BATCH,
             run=code.run,
-            x=x,
+            x=self._words([0] * code.inputs),
             y=y,
             v=start_of(code.memory),
             least=code.least,
             most=code.most,
             long=-(-LONG // max(code.operations, 1)),
             rank=2 if self.packed else 1,
-            shape=rows,
-            staged=self._words(stage) if self.packed else 0,
+            shape=self._words([0, code.inputs]),
+            stage=start_of(stage) if self.packed else 0,
+            inputs=code.inputs,
             stores=self._words([word for record in stores for word in record]),
         )
         return self._words(words)
