@@ -267,9 +267,9 @@ class PointCalls(TargetDispatch):
 
     def _batch_code(self) -> BatchCode | None:
         """Return the machine code of batches, if calls by machine code can run it."""
-        if self.packed or self._native is None or layouts() is None:
+        if self._native is None or layouts() is None:
             return None
-        return self._native.batch_code(self._choice.native_from)
+        return self._native.batch_code(self._choice.native_from, packed=self.packed)
 
     def _generate(self) -> None:
         """Generate a ``__call__`` if the inputs can be its parameters."""

@@ -133,15 +133,17 @@ def check_target(function: Function, points: Array, target: str) -> None:
         assert_near(
             "native at one point, many times", joined, expected, bound, points, function.inputs
         )
-        check_read_batches(fast, [np.resize(column, BATCH) for column in points])
+        columns = [np.resize(column, BATCH) for column in points]
+        check_read_batches(fast, columns)
+        check_read_batches(dl.compile(function, target, packed=True), [np.stack(columns, 1)])
 
 
-def check_read_batches(fast: Compiled, columns: list[Array]) -> None:
+def check_read_batches(fast: Compiled, arrays: list[Array]) -> None:
     """Hold batches whose arrays machine code reads to those that it is handed, bit by bit."""
-    expected = fast(*columns)
+    expected = fast(*arrays)
     fast._install(None, fast._batch_code())
-    pairs = zip(leaves(fast(*columns)), leaves(expected), strict=True)
-    assert all(_bits(a) == _bits(b) for a, b in pairs), f"batch of {columns}"
+    pairs = zip(leaves(fast(*arrays)), leaves(expected), strict=True)
+    assert all(_bits(a) == _bits(b) for a, b in pairs), f"batch of {arrays}"
 
 
 def check_machine_code(function: Function, points: Array) -> None:

@@ -23,6 +23,7 @@ import difflab as dl
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute import Compiled, compile, point_calls, workers
 from difflab.execute.targets.llvm import machine_call
+from difflab.execute.targets.llvm.entry_code import CALL
 from difflab.execute.targets.llvm.machine_call import entry
 from difflab.execute.targets.llvm.python_objects import VectorcallBase, layouts
 from difflab.graph.pytree import flatten
@@ -420,7 +421,9 @@ def test_memory_for_results_that_are_no_numbers() -> None:
 
 def reads_batches(fast: Compiled) -> Compiled:
     """Let machine code read the arrays of batches from now on."""
-    fast(*[np.ones(100)] * fast.function.n)
+    fast(np.ones((100, fast.function.n))) if fast.packed else fast(
+        *[np.ones(100)] * fast.function.n
+    )
     fast._install(None, fast._batch_code())
     return fast
 
@@ -459,6 +462,41 @@ OTHERS = {
     "one argument": (GRID[0],),
     "three arguments": (*GRID, GRID[0]),
 }
+ROWS = np.stack(GRID, 1)
+PACKED_BATCHES = {
+    "a vector's width": ROWS[:8],
+    "no whole vectors": ROWS[:1003],
+    "parts": ROWS[7:99],
+    "many points": np.resize(ROWS, (65_536, 2)),
+    "read-only": np.broadcast_to(ROWS, (1, 5000, 2))[0],
+    "out of the domain": ROWS * [-1.0, math.inf],
+}
+PACKED_OTHERS = {
+    "few points": ROWS[:7],
+    "one": ROWS[:1],
+    "no points": ROWS[:0],
+    "more points than a block": np.resize(ROWS, (70_000, 2)),
+    "steps": ROWS[::2],
+    "backwards": ROWS[::-1],
+    "columns": np.asfortranarray(ROWS),
+    "columns of more": np.resize(ROWS, (5000, 3))[:, :2],
+    "three axes": ROWS.reshape(50, 100, 2),
+    "one column": ROWS[:, :1].copy(),
+    "three columns": np.resize(ROWS, (5000, 3)),
+    "no columns": np.empty((100, 0)),
+    "three numbers": np.ones(3),
+    "a float": 2.0,
+    "no axis": np.array(2.0),
+    "single": ROWS.astype(np.float32),
+    "whole": np.arange(1, 201).reshape(100, 2),
+    "big-endian": ROWS.astype(">f8"),
+    "unaligned": np.frombuffer(bytes(1) + ROWS.tobytes(), np.uint8)[1:].view(float).reshape(-1, 2),
+    "complex": ROWS + 0j,
+    "a subclass": ROWS.view(Array),
+    "a masked array": np.ma.array(ROWS),
+    "a list": ROWS[:100].tolist(),
+    "none": None,
+}
 
 
 @machine
@@ -479,33 +517,123 @@ def test_batches_by_position(kind: str, point: bool, monkeypatch: pytest.MonkeyP
 
 
 @machine
-def test_a_finalizer_that_runs_in_a_batch_does_not_change_it() -> None:
-    fast, finalized = reads_batches(seed()), []
-    expected = bits(fast(*GRID))
+@pytest.mark.parametrize("kind", [*PACKED_BATCHES, *PACKED_OTHERS])
+def test_packed_batches(kind: str) -> None:
+    points = {**PACKED_BATCHES, **PACKED_OTHERS}[kind]
+    for made in (dl.value_and_gradient, dl.gradient, lambda f: f):
+        fast = reads_batches(compile(made(dl.parse(SEED)), "native", packed=True))
+        kept = copy.deepcopy(points)
+        expected = outcome(lambda fast=fast: general(fast)(points))
+        calls = passed_on(fast)
+        assert outcome(lambda fast=fast: fast(points)) == expected
+        assert bool(calls) is (kind in PACKED_OTHERS)
+        assert bits(points) == bits(kept)
+        x = np.array([2.0, 5.0])
+        assert bits(fast(x)) == bits(general(fast)(x))
 
-    class Caller:
-        """Garbage that calls the same function with other arrays; up to 3.11 any new tuple may."""
 
+@machine
+@pytest.mark.parametrize("points", [8, 9, 31, 33, 1000, 4096, 4099])
+@pytest.mark.parametrize("n", [2, 3, 17, 30])
+def test_packed_batches_of_a_vector(n: int, points: int) -> None:
+    rows = np.random.default_rng(points).normal(size=(points, n))
+    for target in ("native", "auto"):
+        fast = reads_batches(compile(chain(n), target, packed=True))
+        expected = [bits(general(fast)(rows)), bits(compile(chain(n), target)(rows))]
+        calls = passed_on(fast)
+        assert [bits(fast(rows))] * 2 == expected
+        code = vars(fast)["_machine_call"].batch
+        assert code is not None
+        assert bool(calls) is not (code.least <= points <= code.most)
+
+
+@machine
+def test_packed_batches_in_given_memory() -> None:
+    fast = reads_batches(seed(packed=True))
+    value, slope = fast(ROWS)
+    assert value.flags.owndata
+    assert slope.flags.owndata
+    assert slope.flags.f_contiguous
+    assert not any(np.may_share_memory(each, ROWS) for each in (value, slope))
+    expected, again = bits((value, slope)), fast(ROWS[::-1].copy())
+    assert bits((value, slope)) == expected
+    for out in (again, (np.empty(5000), np.empty((5000, 2)))):
+        assert fast(ROWS, out=out) is out
+        assert bits(out) == expected
+    assert bits(fast(ROWS, out=None)) == expected
+    point = np.empty(()), np.empty(2)
+    for wrong in (point, (value, slope.T), (value,), value):
+        wanted = outcome(lambda out=wrong: general(fast)(ROWS, out=out))
+        assert wanted[0] is InputError
+        assert outcome(lambda out=wrong: fast(ROWS, out=out)) == wanted
+
+
+def during(finalizer: Callable[[], Any], call: Callable[[], Any]) -> Any:
+    """Return what a call returns; up to 3.11 garbage is collected in it, by its new tuple."""
+    finalized: list[Any] = []
+
+    class Garbage:
         def __del__(self) -> None:
-            finalized.append(bits(fast(GRID[1], GRID[0])))
+            finalized.append(finalizer())
 
     thresholds = gc.get_threshold()
     gc.collect()
     gc.disable()
-    garbage = Caller()
+    garbage = Garbage()
     garbage.itself = garbage  # type: ignore[attr-defined]
     del garbage
     gc.set_threshold(1)
     kept = [[] for _ in range(9)]  # more new objects than the threshold
     try:
         gc.enable()
-        found = fast(*GRID)
+        found = call()
     finally:
         gc.set_threshold(*thresholds)
-    assert bits(found) == expected
     gc.collect()
     assert len(finalized) == 1
     assert len(kept) == 9
+    return found
+
+
+@machine
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_finalizer_that_runs_in_a_batch_does_not_change_it(packed: bool) -> None:
+    fast = reads_batches(seed(packed=packed))
+    given, others = ((ROWS,), (ROWS[::-1].copy(),)) if packed else (GRID, GRID[::-1])
+    expected = bits(fast(*given))
+    assert bits(during(lambda: fast(*others), lambda: fast(*given))) == expected
+
+
+@machine
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_finalizer_that_resizes_the_arrays_of_a_batch(packed: bool) -> None:
+    fast = reads_batches(seed(packed=packed))
+    given = [ROWS.copy()] if packed else [column.copy() for column in GRID]
+    others = [np.ones((50, 2))] if packed else [np.ones(50), np.ones(50)]
+
+    def shrink() -> None:
+        fast(*others)
+        for array in given:
+            array.resize((9, *array.shape[1:]), refcheck=False)
+
+    whole = bits(fast(*given))
+    found = bits(during(shrink, lambda: fast(*given)))
+    assert found in (whole, bits(general(fast)(*given)))
+    assert len(given[0]) == 9
+
+
+@machine
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_finalizer_beside_which_another_thread_begins_a_batch(packed: bool) -> None:
+    fast = reads_batches(seed(packed=packed))
+    given = (ROWS,) if packed else GRID
+    expected = bits(fast(*given))
+    words, busy = vars(fast)["_machine_call"]._call, CALL.index("busy")
+    words[busy] = 0
+    assert bits(during(lambda: words.__setitem__(busy, 1), lambda: fast(*given))) == expected
+    assert words[busy] == 1  # the tables are the other thread's
+    words[busy] = 0
+    assert bits(fast(*given)) == expected
 
 
 @machine
@@ -528,38 +656,44 @@ def test_batches_of_other_functions() -> None:
     named = dl.trace(lambda a, b: {"one": a * np.sin(b), "two": (a + b, a)}, 1.0, 2.0)
     square = dl.hessian(dl.parse(SEED))
     for f, reads in ((named, True), (dl.parse("x < y"), False), (square, False)):
-        fast = compile(f, "native")
-        expected = bits(fast(*GRID))
-        fast._install(None, fast._batch_code())
-        calls = passed_on(fast)
-        assert bits(fast(*GRID)) == expected
-        assert bool(calls) is not reads
+        for packed, args in ((False, GRID), (True, (ROWS,))):
+            fast = compile(f, "native", packed=packed)
+            expected = bits(fast(*args))
+            fast._install(None, fast._batch_code())
+            calls = passed_on(fast)
+            assert bits(fast(*args)) == expected
+            assert bool(calls) is not reads
 
 
 @machine
-def test_batches_go_over_when_there_have_been_some(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_batches_go_over_when_there_have_been_some(
+    packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(point_calls, "FEW_CALLS", 3)
-    fast = compile(dl.value_and_gradient(dl.parse(SEED)))
-    first, point = bits(fast(*GRID)), bits(fast(2.0, 5.0))
+    fast = compile(dl.value_and_gradient(dl.parse(SEED)), packed=packed)
+    batch, one = ((ROWS,), (np.array([2.0, 5.0]),)) if packed else (GRID, (2.0, 5.0))
+    first, point = bits(fast(*batch)), bits(fast(*one))
     calls = passed_on(fast)
     for _ in range(2):
-        assert bits(fast(*GRID)) == first
+        assert bits(fast(*batch)) == first
     workers.finish()
     assert len(calls) == 2
-    assert bits(fast(*GRID)) == first
+    assert bits(fast(*batch)) == first
     assert len(calls) == 2
-    assert bits(fast(2.0, 5.0)) == point
+    assert bits(fast(*one)) == point
     assert fast.go_over()
-    assert bits(fast(2.0, 5.0)) == point
-    assert bits(fast(*GRID)) == first
+    assert bits(fast(*one)) == point
+    assert bits(fast(*batch)) == first
     assert len(calls) == 2
 
 
 @machine
-def test_threads_share_a_function_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_threads_share_a_function_of_batches(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_call, "LONG", 1)  # other threads run during each call
-    fast = reads_batches(seed())
-    points = [(GRID[0] + k, GRID[1] - k) for k in range(4)]
+    fast = reads_batches(seed(packed=packed))
+    points = [(ROWS + k,) if packed else (GRID[0] + k, GRID[1] - k) for k in range(4)]
     expected = [bits(general(fast)(*args)) for args in points]
     wrong: list[int] = []
 
@@ -657,13 +791,13 @@ COUNTED, FEW = 100_000, 100
 
 @machine
 def test_reference_counts_stay_level() -> None:
-    fast, packed, arrays = reads_batches(seed()), seed(packed=True), network()
+    fast, packed, arrays = reads_batches(seed()), reads_batches(seed(packed=True)), network()
     a, b, x = 2.5, 5.5, np.array([2.0, 5.0])
     out, bad = (np.zeros(()), np.zeros(2)), (np.zeros(()), np.zeros(3))
     dictionary = reads_batches(compile(dl.trace(lambda u: {"a": u * 2.0}, 1.0), "native"))
     objects = [
         fast, packed, arrays, dictionary, a, b, x, out, *out, bad, *bad, *NETWORK, None, float,
-        tuple, np.ndarray, x.dtype, "out", ("out",), type(fast), type(packed), *GRID,
+        tuple, np.ndarray, x.dtype, "out", ("out",), type(fast), type(packed), *GRID, ROWS,
     ]  # fmt: skip
 
     def calls(count: int) -> None:
@@ -671,6 +805,7 @@ def test_reference_counts_stay_level() -> None:
             fast(a, b)
             fast(*GRID)
             packed(x)
+            packed(ROWS)
             packed(x, out=out)
             dictionary(a)
             dictionary(GRID[0])

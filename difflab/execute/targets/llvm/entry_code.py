@@ -39,10 +39,14 @@ BATCH = (
     "run", "x", "y", "v",  # the code ``run(x, y, v, points)``: x and y are tables of addresses
     "least", "most",  # the fewest and the most points
     "long",  # the points from which other threads can run meanwhile
-    "rank", "shape",  # of each input: 1, and the address of the number of points
+    "rank", "shape",  # of each argument, whose first length is the number of points
+    "stage", "inputs",  # memory for the columns of a packed argument, or 0, and their number
     "stores",  # the address of records of STORE
 )  # fmt: skip
-"""The words of the record of the code for batches, whose inputs are arrays of one axis."""
+"""The words of the record of the code for batches.
+
+The arguments are arrays of one axis for each input, or one array of rows of all inputs.
+"""
 STORE = ("rank", "shape", "columns", "addresses")
 """The words of the record of a result of a batch, whose columns are contiguous."""
 
@@ -291,9 +295,27 @@ batch:
 arrays:
   %points = call i64 @points(ptr %call, ptr %batches, ptr %args)
   %unusual = icmp eq i64 %points, 0
-  br i1 %unusual, label %general, label %columns
+  br i1 %unusual, label %general, label %tuple
+tuple:
+  ${result_count = call.result_count i64}
+  %empty = call ptr @PyTuple_New(i64 %result_count)
+  %lost = icmp eq ptr %empty, null
+  br i1 %lost, label %failed, label %collected
+collected:
+  ; A new tuple may collect garbage. Finalizers may call this function with other arrays, give these
+  ; arrays other shapes and memory, or let another thread begin a call.
+  ${running = call.busy i64}
+  %idle = icmp eq i64 %running, 0
+  br i1 %idle, label %again, label %changed
+again:
+  %left = call i64 @points(ptr %call, ptr %batches, ptr %args)
+  %same.points = icmp eq i64 %left, %points
+  br i1 %same.points, label %columns, label %changed
+changed:
+  call void @Py_DecRef(ptr %empty)
+  br label %general
 columns:
-  %whole = call ptr @batched(ptr %call, ptr %batches, ptr %args, i64 %points)
+  %whole = call ptr @batched(ptr %call, ptr %batches, ptr %empty, i64 %points)
   ret ptr %whole
 computed:
   %code = getelementptr i64, ptr %call, i64 {run}

@@ -161,8 +161,10 @@ define internal i64 @points(ptr %call, ptr %batch, ptr %args) {
   br i1 %exact, label %array, label %no
 array:
   ${rank = first.rank i32}
-  %line = icmp eq i32 %rank, 1
-  br i1 %line, label %measured, label %no
+  ${axes = batch.rank i64}
+  %axes32 = trunc i64 %axes to i32
+  %ranked = icmp eq i32 %rank, %axes32
+  br i1 %ranked, label %measured, label %no
 measured:
   ${lengths = first.shape ptr}
   %points = load i64, ptr %lengths
@@ -232,18 +234,45 @@ end:
   ret ptr %object
 }
 
-; The results of a batch as the call returns them; null with an exception if that failed.
-define internal ptr @batched(ptr %call, ptr %batch, ptr %args, i64 %points) {
+; Copies the rows of a packed batch to columns, which are then in the table x.
+define internal void @staged(ptr %batch, ptr %stage, i64 %points) {
+  ${x = batch.x ptr}
+  ${columns = batch.inputs i64}
+  %rows = load ptr, ptr %x
+  br label %column
+column:
+  %j = phi i64 [0, %0], [%j.next, %copied]
+  %j.next = add i64 %j, 1
+  %source = getelementptr double, ptr %rows, i64 %j
+  %begin = mul i64 %j, %points
+  %target = getelementptr double, ptr %stage, i64 %begin
+  %slot = getelementptr ptr, ptr %x, i64 %j
+  store ptr %target, ptr %slot
+  br label %point
+point:
+  %i = phi i64 [0, %column], [%i.next, %point]
+  %i.next = add i64 %i, 1
+  %element = mul i64 %i, %columns
+  %from = getelementptr double, ptr %source, i64 %element
+  %to = getelementptr double, ptr %target, i64 %i
+  %number = load double, ptr %from
+  store double %number, ptr %to
+  %whole = icmp eq i64 %i.next, %points
+  br i1 %whole, label %copied, label %point
+copied:
+  %done = icmp eq i64 %j.next, %columns
+  br i1 %done, label %end, label %column
+end:
+  ret void
+}
+
+; The results of a batch, in a new tuple, as the call returns them; null with an exception if that
+; failed.
+define internal ptr @batched(ptr %call, ptr %batch, ptr %tuple, i64 %points) {
   ${records = batch.stores ptr}
   ${count = call.result_count i64}
-  %tuple = call ptr @PyTuple_New(i64 %count)
-  %failed = icmp eq ptr %tuple, null
-  br i1 %failed, label %none, label %start
-start:
-  ; A new tuple may collect garbage, whose finalizers may call this function with other arrays.
-  %again = call i64 @points(ptr %call, ptr %batch, ptr %args)
   br label %next
-  ${each {STORE}: start set full}
+  ${each {STORE}: 0 set full}
   %item = call ptr @store(ptr %call, ptr %record, i64 %points)
   %lost = icmp eq ptr %item, null
   br i1 %lost, label %drop, label %set
@@ -254,6 +283,13 @@ drop:
   call void @Py_DecRef(ptr %tuple)
   br label %none
 full:
+  ${stage = batch.stage ptr}
+  %direct = icmp eq ptr %stage, null
+  br i1 %direct, label %ready, label %rows
+rows:
+  call void @staged(ptr %batch, ptr %stage, i64 %points)
+  br label %ready
+ready:
   ${long = batch.long i64}
   %slow = icmp uge i64 %points, %long
   call void @compute(ptr %call, ptr %batch, i64 %points, i1 %slow)

@@ -3,10 +3,10 @@
 One function, a vectorcall, serves every compiled function: it reads arguments, runs compiled code
 and makes results. It computes only if all arguments are exactly what the record of the called
 function states: Python floats, and aligned contiguous float64 arrays of the shapes of the inputs;
-the keyword ``out`` may give memory for the results. Where all inputs are scalars, it also computes
-batches: such arrays of one axis and length, whose results are new arrays. Any other call is passed
-on to the Python method that calls without machine code, before anything but the record's own
-memory has been written.
+the keyword ``out`` may give memory for the results. It also computes batches, whose results are new
+arrays: such arrays of one axis and length where all inputs are scalars, or one array of rows of all
+inputs if those are packed. Any other call is passed on to the Python method that calls without
+machine code, before anything but the record's own memory has been written.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ class PointCode:
 class BatchCode:
     """Compiled code for batches, ``run(x, y, v, points)``, and memory for one call at a time.
 
-    Its inputs are scalars; x and y are tables of the addresses of the contiguous elements of each
-    input, and of each element of each result.
+    x and y are tables of the addresses of the contiguous elements of each element of the inputs,
+    and of each element of each result.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class BatchCode:
     memory : array
         The memory v for intermediate values.
     inputs : int
-        The number of inputs.
+        The number of elements of the inputs at one point.
     results : sequence of tuple
         The shape of each result at one point, with at most one axis.
     least, most : int
@@ -247,7 +247,8 @@ class MachineCall:
         """Let code compute batches, unless there is some, which may be running."""
         if self.batch is None:
             self.batch = code
-            self._set(argument_count=code.inputs, batch=self._batch(code))
+            count = 1 if self.packed else code.inputs
+            self._set(argument_count=count, batch=self._batch(code))
 
     def _set(self, **words: int) -> None:
         """Set words of the record, in this order."""
@@ -258,6 +259,8 @@ class MachineCall:
         """Return the address of the record of the code for batches."""
         columns = [math.prod(shape) for shape in code.results]
         y = self._words([0] * sum(columns))
+        stage = np.empty(code.inputs * code.most if self.packed else 0)
+        self._owners.append(stage)
         stores = [
             self._record(
                 STORE,
@@ -277,8 +280,10 @@ class MachineCall:
             least=code.least,
             most=code.most,
             long=-(-LONG // max(code.operations, 1)),
-            rank=1,
-            shape=self._words([0]),
+            rank=2 if self.packed else 1,
+            shape=self._words([0, code.inputs]),
+            stage=start_of(stage) if self.packed else 0,
+            inputs=code.inputs,
             stores=self._words([word for record in stores for word in record]),
         )
         return self._words(words)

@@ -232,24 +232,27 @@ class NativeTarget:
             (entry, space),
         )
 
-    def batch_code(self, least: float) -> BatchCode | None:
+    def batch_code(self, least: float, *, packed: bool) -> BatchCode | None:
         """Return the code of batches for calls by machine code; None where it cannot be called.
 
-        It computes batches of scalars, of at least `least` points that are one block.
+        It computes batches of scalars, or of packed inputs, of at least `least` points that are
+        one block.
         """
         if self._checked or self.real != FLOAT or bool in self.kinds or "_batch" not in vars(self):
             return None
-        if not self.input_shapes or any(self.input_shapes) or max(map(len, self.shapes)) > 1:
+        inputs = sum(map(math.prod, self.input_shapes))
+        arrays = any(self.input_shapes) and not packed
+        if not inputs or arrays or max(map(len, self.shapes)) > 1:
             return None
         entry, size = self._batch  # compiled before, by a batch that was long enough
         fewest = FEW if self.operations > SMALL else self.width
         return BatchCode(
             entry.address,
             np.empty(size),
-            len(self.input_shapes),
+            inputs,
             self.shapes,
             max(fewest, math.ceil(least)),
-            BLOCK,
+            self._longest(inputs if packed else 0),
             self.operations,
             entry,
         )
@@ -454,9 +457,13 @@ class NativeTarget:
 
     def _blocks(self, points: int, staged: int) -> int:
         """Return the number of blocks of a batch of n points."""
-        least = 4 * self.width  # so that halves are no shorter than a vector
-        longest = min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
+        longest = self._longest(staged)
         return -(-points // (2 * longest)) * 2 if points > longest else 1
+
+    def _longest(self, staged: int) -> int:
+        """Return the most points of a block that n elements of each point are copied for."""
+        least = 4 * self.width  # so that halves are no shorter than a vector
+        return min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
 
     def _workers(self, points: int, blocks: int) -> int:
         worth = points * self.operations >= WORTH_THREADS
