@@ -1,10 +1,10 @@
 """Cost of preparing and calling a derivative: time and memory, measured separately, or estimated.
 
 A time is the smallest of several samples, since every disturbance makes a measurement longer.
-Samples are shorter than the time slices of a busy machine, so that
-most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
-kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
-Estimates decide which of difflab's own methods need a separate process.
+Samples are shorter than the time slices of a busy machine, so that most of them are undisturbed;
+calls that are compared are measured in turns. The raw samples are kept. Memory is measured in a
+separate call, since tracing allocations slows a call severalfold. Estimates decide which of
+difflab's own methods need a separate process.
 """
 
 from __future__ import annotations
