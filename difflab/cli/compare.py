@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
@@ -159,10 +158,11 @@ def compare(
         return _each(expression, at or [], options, form, destination, given)
     expression = formula(expression, latex=latex)
     if over or sampled:
-        request = _DomainRequest(expression, over or [], at or [], form, destination, plot)
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise}
         unused["--no-timing"] = not options.pop("timing")
-        return _compare_over(request, options, [name for name, given in unused.items() if given])
+        return _compare_over(
+            expression, over or [], at or [], form, destination, plot, options, unused
+        )
     subject = Subject.of(expression, at, runs=not (explain_nan or stabilise))
     point = subject.point_or_start
     chosen = report_format(form, destination, ComparisonFormat)
@@ -316,34 +316,31 @@ DomainFormat = Literal["table", "json", "csv", "md", "html", "parquet"]
 """The output format of a comparison over a domain."""
 
 
-@dataclass(frozen=True)
-class _DomainRequest:
-    """The arguments of ``difflab compare`` that a comparison over a domain reads itself."""
-
-    expression: str
-    over: Sequence[str]
-    at: Sequence[str]
-    form: str | None
-    destination: Path | None
-    plot: Path | None
-
-
-def _compare_over(request: _DomainRequest, options: dict[str, Any], unused: Sequence[str]) -> int:
+def _compare_over(
+    expression: str,
+    over: Sequence[str],
+    at: Sequence[str],
+    form: str | None,
+    destination: Path | None,
+    plot: Path | None,
+    options: dict[str, Any],
+    unused: Mapping[str, bool],
+) -> int:
     """Judge every method over a domain, and write the result.
 
     Finished blocks are kept beside the file of ``-o`` until that is written, so that the same
     command goes on after an interruption.
     """
-    if not request.over:
+    if not over:
         raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
-    if unused:
-        raise InputError(f"{unused[0]} is for one point, and --over gives a domain")
-    destination, plot = request.destination, request.plot
-    over = parse_ranges(request.over)
+    for name, given in unused.items():
+        if given:
+            raise InputError(f"{name} is for one point, and --over gives a domain")
+    ranges = parse_ranges(over)
     from difflab.lab.domain.compare import middle_of
 
-    subject = Subject.of(request.expression, request.at, runs=True, over=middle_of(over))
-    chosen = report_format(request.form, destination, DomainFormat)
+    subject = Subject.of(expression, at, runs=True, over=middle_of(ranges))
+    chosen = report_format(form, destination, DomainFormat)
     if chosen not in get_args(DomainFormat):
         known = ", ".join(get_args(DomainFormat))
         raise InputError(f"a comparison over a domain has no format {chosen}", hint=known)
@@ -353,10 +350,10 @@ def _compare_over(request: _DomainRequest, options: dict[str, Any], unused: Sequ
         require("pyarrow", extra="parquet")
     if destination is not None:
         options["resume"] = destination.with_name(f"{destination.name}.partial")
-    at = subject.point
-    if subject.code is not None and at is not None:
-        at = {name: value for name, value in at.items() if name not in over}
-    result = _compared_over(subject, over, at, options)
+    point = subject.point
+    if subject.code is not None and point is not None:
+        point = {name: value for name, value in point.items() if name not in ranges}
+    result = _compared_over(subject, ranges, point, options)
     from difflab.report.domain import formats
 
     files: dict[Path, bytes] = {}

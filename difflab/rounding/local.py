@@ -54,7 +54,7 @@ def farthest(ball: Ball) -> float:
 
 
 def apart(numbers: Iterable[float], balls: Iterable[Ball]) -> tuple[Array, bool]:
-    """Return bounds of the _distances of numbers from balls, and whether they are sharp."""
+    """Return bounds of the distances of numbers from balls, and whether they are sharp."""
     errors = [arb(number) - arb(ball) for number, ball in zip(numbers, balls, strict=True)]
     found = np.array(list(map(farthest, errors)))
     radii = np.array([float(error.rad()) for error in errors])

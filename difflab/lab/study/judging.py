@@ -1,6 +1,6 @@
 """Judging and timing the methods of a case, and the records that both make.
 
-Calls are timed in blocks, each prepared anew and paired with the _yardstick. The record of a method
+Calls are timed in blocks, each prepared anew and paired with the yardstick. The record of a method
 that is compared over a domain has the verdict and the errors of its worst point; the whole row is
 in the column `comparison`, as in the schema ``difflab.domain/3``.
 """
@@ -43,7 +43,7 @@ class Times:
     prepare : list of float
         Seconds of each preparation.
     blocks : list of (list of float, list of float)
-        For each block the seconds of a call, and of the _yardstick, one element per round.
+        For each block the seconds of a call, and of the yardstick, one element per round.
     peak_bytes : int or None
         The peak memory of a call.
     first : bool
@@ -65,7 +65,7 @@ def timed(case: Case, names: Sequence[str]) -> dict[str, Times]:
     """Return the times of the methods `names` of a case.
 
     Each of the ``case.repeats`` blocks prepares every method anew and samples all calls and the
-    _yardstick in turns, so that two blocks share neither code objects nor a disturbance. A method
+    yardstick in turns, so that two blocks share neither code objects nor a disturbance. A method
     whose first block took a good part of its time limit has that block only; one that fails here,
     having succeeded when it was judged, has the blocks until then.
     """
@@ -111,7 +111,7 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
     yard = costs.pop()
     for name, cost in zip(calls, costs, strict=True):
         if isinstance(cost, CallCost) and isinstance(yard, CallCost):
-            # Call and _yardstick are sampled in every round until the call's budget is spent.
+            # Call and yardstick are sampled in every round until the call's budget is spent.
             rounds = min(len(cost.samples), len(yard.samples))
             times[name].blocks.append(([*cost.samples[:rounds]], [*yard.samples[:rounds]]))
             times[name].peak_bytes = cost.peak_bytes

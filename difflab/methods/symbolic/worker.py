@@ -277,7 +277,7 @@ def _sizes(
 
 
 def _distinct(expressions: Iterable[Any]) -> Iterator[Any]:
-    """Yield every _distinct subexpression once."""
+    """Yield every distinct subexpression once."""
     seen = set(expressions)
     stack = list(seen)
     while stack:
@@ -291,7 +291,7 @@ def _distinct(expressions: Iterable[Any]) -> Iterator[Any]:
 def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
     """Return the operations and the leaves of all expressions written out as trees.
 
-    The operations are `sympy.count_ops`, but found in time linear in the _distinct
+    The operations are `sympy.count_ops`, but found in time linear in the distinct
     subexpressions. SymPy's own function walks the tree, which may be exponentially larger than
     the expressions in memory.
 
@@ -327,7 +327,7 @@ def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
 
 
 def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) -> tuple[int, int]:
-    """Return the operations and the _distinct leaves of what `sympy.cse` returned."""
+    """Return the operations and the distinct leaves of what `sympy.cse` returned."""
     pairs = list(replacements)
     expressions = [*(shared for _, shared in pairs), *reduced]
     operations, _ = tree_size(expressions)

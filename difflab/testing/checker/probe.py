@@ -74,23 +74,19 @@ def _spread_of(
 
 
 def _called(f: Callee, point: Point) -> Outputs:
+    """Return the result of a call; raise if `f` writes to its argument."""
     argument = point.copy()
     with np.errstate(all="ignore"):
         found = point.outputs(f(argument))
     changed = point.changed(argument)
     if changed is not None:
-        raise _changed_argument(f, changed, point.copy)
+        line = _write(f, point.copy())
+        raise ImpureFunction(
+            f"f changes its argument: after the call, {changed} has other values\n"
+            + (f"it is written to in {line}\n" if line else "")
+            + "copy it in f before writing to it"
+        )
     return found
-
-
-def _changed_argument(f: Callee, changed: str, argument: Callable[[], Any]) -> ImpureFunction:
-    """Return the error for a function that writes to a part of its argument, with the line."""
-    line = _write(f, argument())
-    return ImpureFunction(
-        f"f changes its argument: after the call, {changed} has other values\n"
-        + (f"it is written to in {line}\n" if line else "")
-        + "copy it in f before writing to it"
-    )
 
 
 def _write(f: Callee, tree: Any) -> str:
