@@ -143,6 +143,8 @@ rfft = partial(real_form, _angle)
 irfft = partial(inverse_form, _angle)
 
 
+# --- linear algebra ---------------------------------------------------------------------------
+
 Matrix = list[list[Jet]]
 
 

@@ -18,6 +18,9 @@ from difflab.balls.elementary import exp, log, root_of_squares
 from difflab.balls.jets import Fault, Jet, ObstacleKind, Truth, added, aligned, jet, sign_of, worse
 from difflab.balls.library import Ball, arb, fmpq, shown, whole
 
+Array = NDArray[Any]
+Axes = tuple[int, ...]
+
 
 def _jumps(*operands: Jet) -> Fault | None:
     """Return why operands are not continuous near the point."""
@@ -216,8 +219,7 @@ def mod(dividend: Any, divisor: Any) -> Jet:
     return a - b * floor(a / b)
 
 
-Array = NDArray[Any]
-Axes = tuple[int, ...]
+# --- reductions and orders along axes ---------------------------------------------------------
 
 
 def _reduction(fold: Callable[[list[Any]], Any]) -> Callable[..., Any]:

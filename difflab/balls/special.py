@@ -23,6 +23,7 @@ from difflab.balls.library import FEW, Ball, arb, arb_series, hull, shown, whole
 from difflab.errors import UnsupportedError
 from difflab.primitives import random
 
+Array = NDArray[Any]
 Function = Callable[[Any, Any], Jet]
 
 
@@ -158,6 +159,8 @@ gammainc = _incomplete("gammainc", "gamma_lower", 1)
 gammaincc = _incomplete("gammaincc", "gamma_upper", -1)
 
 
+# --- hypergeometric functions, of which derivatives have an order -----------------------------
+
 MOST = 40
 """The highest order."""
 
@@ -241,7 +244,7 @@ cosh_remainder = of_orders("cosh_remainder", _even_remainder(1), (1, 0))
 log_remainder = of_orders("log_remainder", _log_remainder, (1, 0), "x > -1")
 
 
-Array = NDArray[Any]
+# --- random numbers ---------------------------------------------------------------------------
 
 
 def _words(key: Array) -> NDArray[np.float64]:

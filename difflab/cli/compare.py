@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import Parameter
 from pathlib import Path
@@ -45,18 +44,18 @@ if TYPE_CHECKING:
 
 
 _DECLARED = declared(CompareOptions, DomainOptions)
-ONLY_OVER = _DECLARED.keys() - declared(CompareOptions).keys()
+_ONLY_OVER = _DECLARED.keys() - declared(CompareOptions).keys()
 """The options of a domain alone, which a command gets if they are given."""
 
 
-def comparison_options(command: Callable[..., int]) -> Callable[..., int]:
+def _comparison_options(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command with ``**options`` those of a comparison, as `difflab.compare` takes them."""
     shown = [_parameter(name, *each) for name, each in _DECLARED.items() if each[1].help]
 
     @wraps(command)
     def call(*arguments: Any, **given: Any) -> int:
         for name in (each.name for each in shown):
-            if given[name] is None and name in ONLY_OVER:
+            if given[name] is None and name in _ONLY_OVER:
                 del given[name]
             elif _DECLARED[name][0] is bool:
                 given[name] = not given[name]
@@ -79,13 +78,13 @@ def _parameter(name: str, kind: Any, option: Option) -> Parameter:
         max=option.most,
         parser=parser,
     )
-    default = None if name in ONLY_OVER else kind is not bool and option.default
+    default = None if name in _ONLY_OVER else kind is not bool and option.default
     plain: Any = str if parser else kind
     known: Any = (plain | None if default is None else plain, form)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[known])
 
 
-def parse_scales(text: str) -> dict[str, str]:
+def _parse_scales(text: str) -> dict[str, str]:
     """Return the scales of ``--scale x1=log,x2=linear``.
 
     Raises
@@ -95,7 +94,7 @@ def parse_scales(text: str) -> dict[str, str]:
 
     Examples
     --------
-    >>> parse_scales("x1=log, x2=linear")
+    >>> _parse_scales("x1=log, x2=linear")
     {'x1': 'log', 'x2': 'linear'}
     """
     found: dict[str, str] = {}
@@ -107,14 +106,14 @@ def parse_scales(text: str) -> dict[str, str]:
     return found
 
 
-_PARSERS: dict[Any, Callable[[str], Any]] = {Sequence: parse_names, Mapping: parse_scales}
+_PARSERS: dict[Any, Callable[[str], Any]] = {Sequence: parse_names, Mapping: _parse_scales}
 
 
 ComparisonFormat = Literal["table", "json", "csv", "md", "latex", "html"]
 """The output format of a comparison."""
 
 
-@comparison_options
+@_comparison_options
 def compare(
     expression: ExpressionArgument,
     /,
@@ -152,17 +151,18 @@ def compare(
     difflab compare @formulas.txt --each-line --at @values.json
     difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
     """
-    sampled = {f"--{name}": given for name, given in options.items() if name in ONLY_OVER}
+    sampled = {f"--{name}": given for name, given in options.items() if name in _ONLY_OVER}
     if each_line:
         given = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
         given |= {"--stabilise": stabilise, "--latex": latex}
         return _each(expression, at or [], options, form, destination, given)
     expression = formula(expression, latex=latex)
     if over or sampled:
-        request = DomainRequest(expression, over or [], at or [], form, destination, plot)
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise}
         unused["--no-timing"] = not options.pop("timing")
-        return compare_over(request, options, [name for name, given in unused.items() if given])
+        return _compare_over(
+            expression, over or [], at or [], form, destination, plot, options, unused
+        )
     subject = Subject.of(expression, at, runs=not (explain_nan or stabilise))
     point = subject.point_or_start
     chosen = report_format(form, destination, ComparisonFormat)
@@ -309,38 +309,38 @@ def together(results: Sequence[Any], form: str, write: Callable[[Any], str]) -> 
     return "\n".join(texts)
 
 
+# --- over a domain ----------------------------------------------------------------------------
+
+
 DomainFormat = Literal["table", "json", "csv", "md", "html", "parquet"]
 """The output format of a comparison over a domain."""
 
 
-@dataclass(frozen=True)
-class DomainRequest:
-    """The arguments of ``difflab compare`` that a comparison over a domain reads itself."""
-
-    expression: str
-    over: Sequence[str]
-    at: Sequence[str]
-    form: str | None
-    destination: Path | None
-    plot: Path | None
-
-
-def compare_over(request: DomainRequest, options: dict[str, Any], unused: Sequence[str]) -> int:
+def _compare_over(
+    expression: str,
+    over: Sequence[str],
+    at: Sequence[str],
+    form: str | None,
+    destination: Path | None,
+    plot: Path | None,
+    options: dict[str, Any],
+    unused: Mapping[str, bool],
+) -> int:
     """Judge every method over a domain, and write the result.
 
     Finished blocks are kept beside the file of ``-o`` until that is written, so that the same
     command goes on after an interruption.
     """
-    if not request.over:
+    if not over:
         raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
-    if unused:
-        raise InputError(f"{unused[0]} is for one point, and --over gives a domain")
-    destination, plot = request.destination, request.plot
-    over = parse_ranges(request.over)
+    for name, given in unused.items():
+        if given:
+            raise InputError(f"{name} is for one point, and --over gives a domain")
+    ranges = parse_ranges(over)
     from difflab.lab.domain.compare import middle_of
 
-    subject = Subject.of(request.expression, request.at, runs=True, over=middle_of(over))
-    chosen = report_format(request.form, destination, DomainFormat)
+    subject = Subject.of(expression, at, runs=True, over=middle_of(ranges))
+    chosen = report_format(form, destination, DomainFormat)
     if chosen not in get_args(DomainFormat):
         known = ", ".join(get_args(DomainFormat))
         raise InputError(f"a comparison over a domain has no format {chosen}", hint=known)
@@ -350,10 +350,10 @@ def compare_over(request: DomainRequest, options: dict[str, Any], unused: Sequen
         require("pyarrow", extra="parquet")
     if destination is not None:
         options["resume"] = destination.with_name(f"{destination.name}.partial")
-    at = subject.point
-    if subject.code is not None and at is not None:
-        at = {name: value for name, value in at.items() if name not in over}
-    result = _compared_over(subject, over, at, options)
+    point = subject.point
+    if subject.code is not None and point is not None:
+        point = {name: value for name, value in point.items() if name not in ranges}
+    result = _compared_over(subject, ranges, point, options)
     from difflab.report.domain import formats
 
     files: dict[Path, bytes] = {}

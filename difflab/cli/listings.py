@@ -98,7 +98,7 @@ def conventions(
     deliver(formatted(found, chosen, report, to_file=destination is not None), destination)
 
 
-OPTIONAL = {
+_OPTIONAL = {
     "flint": "proofs in comparisons; enclose; target exact",
     "llvmlite": "machine code for batches and for long formulas",
     "cupy": "one CUDA kernel per formula, on a GPU",
@@ -123,7 +123,7 @@ def _packages() -> list[_Package]:
 
     found = {
         module: _Package(module, distribution(module), use, f"pip install {requirement(module)}")
-        for module, use in OPTIONAL.items()
+        for module, use in _OPTIONAL.items()
     }
     for peer in peers().values():
         if isinstance(peer, Peer) and peer.package not in found:

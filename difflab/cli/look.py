@@ -289,7 +289,7 @@ def serve(
     from difflab.explore.server.app import Settings, application
     from difflab.explore.server.app import serve as served
 
-    settings = Settings(read_point, [*(name or ()), host], timeout)
+    settings = Settings(_read_point, [*(name or ()), host], timeout)
     application(settings)
 
     def ready(address: str) -> None:
@@ -300,7 +300,7 @@ def serve(
     return 0
 
 
-def read_point(text: str) -> dict[str, Any] | None:
+def _read_point(text: str) -> dict[str, Any] | None:
     """Return the point that a text names, which may not name files.
 
     Raises

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from difflab.lab.study.run import Cluster, Plan
 
 
-EXAMPLES = """\b
+_STUDY_EXAMPLES = """\b
 difflab study nightly.toml --dry-run
 difflab study nightly.toml -o nightly.db
 difflab study export nightly.db --format parquet -o nightly.parquet
@@ -105,12 +105,12 @@ study = typer.Typer(
     cls=_RunByDefault,
     no_args_is_help=True,
     rich_markup_mode=None,
-    epilog=EXAMPLES,
+    epilog=_STUDY_EXAMPLES,
     help="Compare every case of FILE.toml; keep the records in one SQLite file.",
 )
 
 
-@study.command("run", epilog=EXAMPLES)
+@study.command("run", epilog=_STUDY_EXAMPLES)
 @documented
 def run(
     file: str,

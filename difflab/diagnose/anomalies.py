@@ -24,6 +24,7 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import TABLE, add, matmul, subtract, sum_
 
 SECONDS = 5.0
+"""The time limit of mpmath."""
 
 
 def computed(

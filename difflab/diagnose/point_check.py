@@ -211,7 +211,7 @@ def range_faults(function: Function, x: NDArray[float64], dtype: FloatFormat) ->
 def derivative_faults(
     function: Function, x: NDArray[float64], dtype: FloatFormat, order: int = 1
 ) -> list[str]:
-    """Return the same of the derivative in reverse mode, of order 1 or 2."""
+    """Return the range faults of the derivative in reverse mode, of order 1 or 2."""
     from difflab.autodiff import hessian, jacobian
 
     derivative = jacobian(function, mode="reverse") if order == 1 else hessian(function)

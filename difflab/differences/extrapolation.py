@@ -232,7 +232,7 @@ def solve(
     return on.chosen(value, pick), SAFETY * on.chosen(error, pick), pick
 
 
-def doubts(quotients: Array, rounding: Array) -> Array:
+def _doubts(quotients: Array, rounding: Array) -> Array:
     """Return the terms to add to the errors of the candidates at each level, ``(K, N)``.
 
     Quotients whose differences do not shrink with the step, for reasons other than rounding,
@@ -295,7 +295,7 @@ def solve_on_search(
     weights: Weights, quotients: Array, rounding: Array
 ) -> tuple[Array, Array, NDArray[np.intp]]:
     """Solve on a ladder whose steps may all be too long; the error includes `tail`."""
-    value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
+    value, error, pick = solve(weights, quotients, rounding, _doubts(quotients, rounding))
     return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
 
 
@@ -323,6 +323,9 @@ def usable(quotients: Array, rounding: Array) -> tuple[Array, Array]:
     """Return quotients and their rounding; those that are not finite are never picked."""
     bad = ~np.isfinite(quotients) | ~np.isfinite(rounding)
     return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
+
+
+# --- values on both sides ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from difflab.differences.sampling import (
 from difflab.differences.wide import SUSPECT, search_widely
 
 Array = NDArray[np.float64]
-
+Index = NDArray[np.intp]
 
 # Maximum elements of the arrays of quotients: components are processed in blocks.
 _ENTRIES = 1 << 22
@@ -102,7 +102,7 @@ def _judged(
     rule: DifferenceRule,
     sampler: Sampler,
     x: Array,
-    chosen: NDArray[np.intp],
+    chosen: Index,
     scale: Array,
     near: NoiseEstimate,
     body: Array,
@@ -211,7 +211,7 @@ def _forward(
     return value, on.larger_known(error, gap), quotients
 
 
-Index = NDArray[np.intp]
+# --- second derivatives -----------------------------------------------------------------------
 
 # A scale may be too long for a pair of components: further attempts use shorter ones.
 _TRIES = 6

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -82,7 +84,7 @@ FLOATS = Arithmetic(
 """The operations on arrays of float64."""
 
 
-Array = NDArray[np.float64]
+# --- samples ----------------------------------------------------------------------------------
 
 # Points at and near x from which the noise of the values is estimated (the first is x itself).
 LEAD = 9
@@ -240,6 +242,8 @@ def moved_values(
         parts.append(sampler(points).reshape(levels, count, -1))
     return np.concatenate(parts, axis=1)
 
+
+# --- noise ------------------------------------------------------------------------------------
 
 _DEVIATIONS = 3.0  # standard deviations of the noise that count as its bound
 _ALONG = 4.0  # the largest error of a rounded value, relative to the noise of neighbours

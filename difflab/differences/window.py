@@ -249,6 +249,8 @@ def _truncated(nodes: Chebyshev, a: Array, level: Array) -> tuple[Array, Array]:
     return np.cumsum(terms, axis=0)[best, columns], bars[best, columns]
 
 
+# --- the best of several windows --------------------------------------------------------------
+
 _NARROWER, _WIDER = 16.0, 4.0
 _SAME = 0.2  # ratio of the levels of one noise in two windows
 _CLEAR = 0.5  # share of a jump below which a bar shows that there is none

@@ -94,7 +94,7 @@ class Judge:
         except Exception as error:  # mpmath, FLINT and the user's own values may raise anything
             self.reason = f"the referee gave up: {outcome(error).message}"
             if isinstance(error, MethodTimeout) and self.function is not None:
-                lost = lost_value(values_of(self.function), self.x)
+                lost = _lost_value(values_of(self.function), self.x)
                 self.reason += f"; {lost}" if lost else ""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Judge:
         )
 
 
-def lost_value(values: Callable[[NDArray[Any]], NDArray[Any]], x: NDArray[float64]) -> str:
+def _lost_value(values: Callable[[NDArray[Any]], NDArray[Any]], x: NDArray[float64]) -> str:
     """Return why no slope describes the function between adjacent float64, or an empty text.
 
     It is so if one unit in the last place of every input changes the value far, and not by as
@@ -158,9 +158,9 @@ def lost_value(values: Callable[[NDArray[Any]], NDArray[Any]], x: NDArray[float6
     Examples
     --------
     >>> import difflab as dl
-    >>> lost_value(dl.parse("iterate(y = x; 100 times; 4*y*(1 - y))").values, np.array([0.3]))
+    >>> _lost_value(dl.parse("iterate(y = x; 100 times; 4*y*(1 - y))").values, np.array([0.3]))
     'one unit in the last place of the inputs changes the value by 26 %, not along a slope'
-    >>> lost_value(dl.parse("sin(x)").values, np.array([np.pi]))
+    >>> _lost_value(dl.parse("sin(x)").values, np.array([np.pi]))
     ''
     """
     points = np.stack([np.nextafter(x, -np.inf), x, np.nextafter(x, np.inf)])
@@ -175,6 +175,8 @@ def lost_value(values: Callable[[NDArray[Any]], NDArray[Any]], x: NDArray[float6
     change = f"changes the value by {100 * relative:.2g} %, not along a slope"
     return f"one unit in the last place of the inputs {change}"
 
+
+# --- declared rules ---------------------------------------------------------------------------
 
 CONFIRMED = ("agree", "convention")
 """The verdicts on the function without its rules for which the rules are the difference."""
@@ -256,7 +258,7 @@ class DeclaredRules:
             return True
         modes = [mine[name] for name in ("reverse", "forward")]
         ready = [self.prepared(mode, ()) for mode in modes]
-        return any(kept(found, _value(each, x)) for each in ready if each is not None)
+        return any(_kept(found, _value(each, x)) for each in ready if each is not None)
 
     def _responsible(
         self, method: Method, x: NDArray[float64], found: NDArray[float64]
@@ -267,7 +269,7 @@ class DeclaredRules:
         chosen = []
         for name in self.names:
             prepared = self.prepared(method, [name])
-            if prepared is not None and not kept(found, _value(prepared, x)):
+            if prepared is not None and not _kept(found, _value(prepared, x)):
                 chosen.append(name)
         return tuple(chosen) or self.names
 
@@ -281,7 +283,7 @@ def _value(prepared: Prepared, x: NDArray[float64]) -> NDArray[float64] | None:
     return np.asarray(found.value, dtype=float64)
 
 
-def kept(one: NDArray[float64], other: NDArray[float64] | None) -> bool:
+def _kept(one: NDArray[float64], other: NDArray[float64] | None) -> bool:
     """Return whether two derivatives are the same within rounding."""
     if other is None:
         return False
@@ -297,6 +299,8 @@ def declared(row: MethodRow, names: Sequence[str]) -> MethodRow:
     message = f"differs from the derivative by the rule of {rules}: {both}"
     return replace(row, verdict="declared", message=message)
 
+
+# --- other formats than float64 ---------------------------------------------------------------
 
 ROUNDED = "the point is rounded to each, the truth is that of the rounded point, in its ULP"
 

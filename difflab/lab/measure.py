@@ -1,10 +1,10 @@
 """Cost of preparing and calling a derivative: time and memory, measured separately, or estimated.
 
 A time is the smallest of several samples, since every disturbance makes a measurement longer.
-Samples are shorter than the time slices of a busy machine, so that
-most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
-kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
-Estimates decide which of difflab's own methods need a separate process.
+Samples are shorter than the time slices of a busy machine, so that most of them are undisturbed;
+calls that are compared are measured in turns. The raw samples are kept. Memory is measured in a
+separate call, since tracing allocations slows a call severalfold. Estimates decide which of
+difflab's own methods need a separate process.
 """
 
 from __future__ import annotations
@@ -247,21 +247,11 @@ def answer(
     )
 
 
-def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> CallCost:
-    """Measure the cost of one call of `prepared` at `x`, in at most about `budget` seconds.
-
-    Memory is measured only if a call is short compared with the budget, since that is slower.
-    """
-    (cost,) = in_turns([MethodCall(prepared, x)], budget)
-    if isinstance(cost, CallCost):
-        return cost
-    raise cost
-
-
 def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCost | BaseException]:
     """Measure the cost of several calls alternately: one sample of each per round.
 
     A temporary disturbance of the machine then affects all calls of a round, not only one of them.
+    Memory is measured only if a call is short compared with the budget, since that is slower.
 
     Parameters
     ----------

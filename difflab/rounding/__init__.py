@@ -2,5 +2,5 @@
 
 `local` bounds the error of one operation, `sweeps` how much that moves the results, and `budget`
 adds it up; `proof` compares it with ball arithmetic, `advice` says what to rewrite. `dtypes`
-searches for the cheapest dtypes within a `tolerance`, and `dtype_code` prints them.
+searches for the cheapest dtypes within a tolerance, and `assignment` evaluates and prints them.
 """

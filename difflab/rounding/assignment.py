@@ -97,8 +97,7 @@ def _grouped(sizes: Array, groups: NDArray[np.int64]) -> Array:
     return found.T
 
 
-DIGITS = (40, 80, 160, 320)
-"""Decimal digits of the truth, until two agree."""
+# --- the record -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -192,6 +191,9 @@ class DtypeAssignment:
         return run(self.function, np.asarray(points, np.float64), self.formats)[1]
 
 
+# --- evaluation -------------------------------------------------------------------------------
+
+
 def joint(function: Function) -> Function:
     """Return value and Jacobian as one function, equal operations once."""
     builder = Builder(function.graph.source)
@@ -218,6 +220,10 @@ def run(
     return values, np.concatenate(flat, axis=-1)
 
 
+DIGITS = (40, 80, 160, 320)
+"""Decimal digits of the truth, until two agree."""
+
+
 def truth(function: Function, point: Array) -> list[float]:
     """Return the flattened outputs in mpmath, with digits that agree."""
     import mpmath
@@ -234,6 +240,8 @@ def truth(function: Function, point: Array) -> list[float]:
             before = flat
     return [float(number) for number in flat]
 
+
+# --- code over NumPy --------------------------------------------------------------------------
 
 NATIVE = frozenset(
     (

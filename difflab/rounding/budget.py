@@ -25,6 +25,8 @@ from difflab.graph.function import Function
 from difflab.lab.domain.box import box_of, evenly
 from difflab.rounding.sweeps import Sweeps, function_of, overflow, placed_at, shown_point
 
+Array = NDArray[np.float64]
+
 SLACK = 1 + 1e-9
 """For the rounding of the sums of a budget."""
 TINY = 1e-320
@@ -190,7 +192,8 @@ class ErrorBudget:
         return all(part.proved for part in self.parts)
 
 
-Array = NDArray[np.float64]
+# --- the budget at points ---------------------------------------------------------------------
+
 WORK = 20_000_000
 """Nodes times outputs times points above which only some of the outputs are budgeted."""
 PROVED = 50_000

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from difflab.balls.evaluation import PRECISIONS, BallInterpreter
 from difflab.balls.jets import Jet, Undecided
 from difflab.balls.library import Ball, arb, precision, upward
-from difflab.core.dtypes import FloatFormat
+from difflab.core.dtypes import DOUBLE, FloatFormat
 from difflab.core.primitive import Custom, Elementwise, Primitive, Select
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
@@ -61,7 +61,7 @@ def apart(numbers: Iterable[float], balls: Iterable[Ball]) -> tuple[Array, bool]
     return found, bool(np.all(np.isfinite(found) & (radii <= SHARP * found)))
 
 
-def distances(
+def _distances(
     row: Primitive, operands: Sequence[Any], result: Any, params: Mapping[str, Any]
 ) -> Array:
     """Return proved bounds of how far a result is from that of exact arithmetic.
@@ -74,7 +74,7 @@ def distances(
     Examples
     --------
     >>> from difflab.primitives import exp
-    >>> bool(distances(exp, [1.0], np.exp(1.0), {}) < 4.5e-16)
+    >>> bool(_distances(exp, [1.0], np.exp(1.0), {}) < 4.5e-16)
     True
     """
     numbers = np.asarray(result, np.float64)
@@ -106,7 +106,6 @@ SUMS = frozenset(("sum", "sum_in_order", "cumsum", "convolve", "correlate", "mat
 PRODUCTS = frozenset(("prod", "cumprod"))
 DOCUMENTED = 4.0
 """Units up to which the documented error of a row is used; beyond them it is measured as well."""
-DOUBLE = 53
 
 
 def is_exact(row: Primitive) -> bool:
@@ -196,7 +195,7 @@ def rounding_error(
     if _of_numbers(row) and row.ulps <= DOCUMENTED and row.portable is None:
         return _elementwise(row, given, y, form)
 
-    measured = distances(row, operands, y, params)
+    measured = _distances(row, operands, y, params)
     return np.maximum(measured, row.ulps * form.spacing(y)) if _of_numbers(row) else measured
 
 
@@ -250,9 +249,11 @@ def _significant_bits(x: Array) -> Array:
     >>> _significant_bits(np.array([0.0, 1.0, 3.0, 10.0])).tolist()
     [0, 1, 2, 3]
     """
-    whole = np.abs(np.ldexp(np.frexp(np.where(np.isfinite(x), x, 0.0))[0], DOUBLE)).astype(np.int64)
+    whole = np.abs(np.ldexp(np.frexp(np.where(np.isfinite(x), x, 0.0))[0], DOUBLE.digits)).astype(
+        np.int64
+    )
     last = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    found: Array = np.where(whole == 0, 0, DOUBLE - last)
+    found: Array = np.where(whole == 0, 0, DOUBLE.digits - last)
     return found
 
 

@@ -2,7 +2,9 @@
 
 An operation i whose result errs by at most δᵢ moves an output y by at most |āᵢ| δᵢ to first order,
 where the adjoint āᵢ = ∂y/∂vᵢ is that of the reverse sweep (S. Linnainmaa, Taylor expansion of the
-accumulated rounding error, BIT 16, 1976).
+accumulated rounding error, BIT 16, 1976). The values are those of an evaluation in which each node
+has a format of its own. The public calls of the package check their common arguments, and word
+their errors, by the functions between.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.names import element_names
 from difflab.language import given_names, parse
 from difflab.rounding.local import rounding_errors
+
+Array = NDArray[float64]
 
 
 def computing_format(
@@ -89,6 +93,8 @@ def evaluated(
     return values
 
 
+# --- arguments and errors of public calls -----------------------------------------------------
+
 MOST = 2**31
 """A bound of numbers of points and of seeds."""
 
@@ -146,7 +152,7 @@ def _failures(graph: Graph, values: Sequence[Any], outputs: Sequence[int]) -> It
     return failures(graph, values, range(len(graph)), needed(graph, values, outputs))
 
 
-def shown_point(function: Function, point: NDArray[float64]) -> str:
+def shown_point(function: Function, point: Array) -> str:
     """Return the values of the inputs at a point as text."""
     parts = zip(function.inputs, function.split(point), strict=True)
     return ", ".join(f"{name} = {np.array2string(part, threshold=3)}" for name, part in parts)
@@ -159,7 +165,7 @@ def placed_at(error: DomainError, after: str, before: str = "") -> DomainError:
     )
 
 
-Array = NDArray[float64]
+# --- the sweeps -------------------------------------------------------------------------------
 
 
 def effect(bar: Any, error: Any) -> float:

@@ -13,7 +13,7 @@ from numpy import float64
 
 from difflab.errors import InputError
 from difflab.graph.arguments import Arguments
-from difflab.graph.pytree import flatten
+from difflab.graph.pytree import LEAF, flatten
 from difflab.testing.checker.arguments import Point
 from difflab.testing.checker.check import check_tree
 from difflab.testing.checker.given import (
@@ -243,7 +243,6 @@ def _accepted(check: Callable[[Any], None], slope: Any) -> bool:
 
 def _require_same_graph(f: Callee, arguments: Sequence[Any]) -> None:
     """Raise `GraphMismatchError` if the graph of a function has another value than it."""
-    from difflab.graph.pytree import LEAF, flatten
     from difflab.graph.trace import is_leaf
     from difflab.graph.verify import require_traced
 

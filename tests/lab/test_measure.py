@@ -21,7 +21,6 @@ from difflab.lab.measure import (
     answer,
     in_turns,
     prepare,
-    timed_call,
 )
 from difflab.lab.sampling import TimeSampler, spread
 from difflab.methods import timer as meter
@@ -72,6 +71,14 @@ class Worker:
         self.calls += 1
         self.work(self.calls)
         return Estimate(np.zeros((1, 1)), None, 0)
+
+
+def timed_call(prepared: Any, x: Any) -> CallCost:
+    """Return the cost of one call, or raise its exception."""
+    (cost,) = in_turns([MethodCall(prepared, x)])
+    if isinstance(cost, CallCost):
+        return cost
+    raise cost
 
 
 def sampled(run: Callable[[int], float]) -> list[float]:

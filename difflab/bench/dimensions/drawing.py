@@ -49,13 +49,13 @@ _FIGURES = {
 _LEFT, _RIGHT = 0.085, 0.75
 
 
-def exponent_text(law: PowerLaw) -> str:
+def _exponent_text(law: PowerLaw) -> str:
     """Return a power law's exponents with their intervals, a line for each.
 
     Examples
     --------
     >>> from difflab.bench.dimensions.winners import Exponent
-    >>> exponent_text(PowerLaw(1.0, {"n": Exponent(2.0, 1.95, 2.05)}, 6))
+    >>> _exponent_text(PowerLaw(1.0, {"n": Exponent(2.0, 1.95, 2.05)}, 6))
     'n^2.00 [1.95, 2.05]'
     """
     return "\n".join(
@@ -183,7 +183,7 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
         look = style_of(name)
         own = [row for row in rows if row["method"] == name]
         law = fitted.get(name)
-        about = "" if law is None else f"call ~ {exponent_text(law)}".replace("\n", " ·\n")
+        about = "" if law is None else f"call ~ {_exponent_text(law)}".replace("\n", " ·\n")
         if not any(row["status"] == "ok" for row in own):
             about = fill(shorten(clean(f"{own[0]['status']}: {own[0]['message']}"), 56), 30)
         y = top - k * step
@@ -307,7 +307,7 @@ def _exponents(rows: Sequence[SweepRow], methods: Sequence[str]) -> Table:
     lines = [
         [clean(name)]
         + [
-            exponent_text(fitted[column][name]) if name in fitted[column] else "–"
+            _exponent_text(fitted[column][name]) if name in fitted[column] else "–"
             for column in COLUMNS
         ]
         for name in methods

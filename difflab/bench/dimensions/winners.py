@@ -164,7 +164,7 @@ def size_of(row: SweepRow) -> Size:
 
 def laws(rows: Iterable[SweepRow], column: str) -> dict[str, PowerLaw]:
     """Return the power law of a column for every method that has enough sizes."""
-    samples: dict[str, list[tuple[int, int, float]]] = {}
+    samples: dict[str, list[Sample]] = {}
     for row in rows:
         if row["status"] == "ok" and row[column] is not None:
             samples.setdefault(str(row["method"]), []).append(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy import float64
@@ -35,10 +35,6 @@ from difflab.methods.peers.tensorflow import Tensorflow
 from difflab.methods.peers.torch import Torch
 from difflab.methods.registry import peers
 from difflab.methods.timer import LoopCall
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
-
 
 Array = NDArray[float64]
 
@@ -343,7 +339,6 @@ def _ways() -> Iterator[Way]:
 
 WAYS = {way.name: way for way in _ways()}
 """In the order of the table and the picture."""
-
 
 OWN = tuple(way.name for way in WAYS.values() if way.package == "difflab")
 

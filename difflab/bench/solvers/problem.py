@@ -1,4 +1,4 @@
-r"""Problems whose solution is differentiated, and what judges and ways of differentiating are.
+r"""Problems whose solution is differentiated, and the types of their judges and ways.
 
 The file of a problem is a program of the language with comments before it::
 
@@ -129,7 +129,6 @@ def differences(end: Callable[[Any], Any], at: Any, steps: Any) -> Answer:
 Judge = Callable[[SolverProblem], Truth]
 """Returns the true derivative of a solution."""
 
-
 Prepared = Callable[[], Answer]
 """Differentiates once more, with what was compiled for the problem."""
 
@@ -206,12 +205,12 @@ class Flat:
         return self.problem.function
 
     @cached_property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Array:
         """The first values of the unknowns."""
         return _packed(self.problem.start.values())
 
     @cached_property
-    def at(self) -> NDArray[np.float64]:
+    def at(self) -> Array:
         """The parameters."""
         return _packed(self.problem.at.values())
 
@@ -260,5 +259,5 @@ class Flat:
         return None if none else (found[0], found[1])
 
 
-def _packed(values: Any) -> NDArray[np.float64]:
+def _packed(values: Any) -> Array:
     return np.concatenate([np.ravel(np.asarray(value, dtype=np.float64)) for value in values])

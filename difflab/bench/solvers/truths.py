@@ -50,7 +50,7 @@ def of_equations(problem: SolverProblem) -> Truth:
                 found = _Equations(flat, near, bits).solved()
             except (Undecided, ZeroDivisionError):
                 continue
-            truth = truth_of(*found, f"proved, interval Newton at {bits} bits")
+            truth = _truth_of(*found, f"proved, interval Newton at {bits} bits")
         if truth.bound < ENOUGH:
             return truth
     raise ConvergenceError(
@@ -58,7 +58,7 @@ def of_equations(problem: SolverProblem) -> Truth:
     )
 
 
-def truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
+def _truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
     """Return balls as numbers, with the largest relative radius of a row."""
     bound = 0.0
     for row in jacobian:
@@ -119,7 +119,7 @@ class _Equations:
         return held
 
     def _whole(self, free: Sequence[int], box: Sequence[Any]) -> list[Any]:
-        """Return all unknowns, given the free ones; check the slopes at bounds."""
+        """Return all unknowns, given the free ones."""
         x = [arb(0)] * self.n
         for k, at in zip(free, box, strict=True):
             x[k] = at
@@ -182,7 +182,7 @@ def of_integral(problem: SolverProblem) -> Truth:
         at = [arb(float(value)) for value in flat.at]
         value = _integral(flat, at)
         row = [_difference(flat, at, k) for k in range(len(at))]
-        return truth_of([value], [row], f"differences of integrals by FLINT, {BITS} bits")
+        return _truth_of([value], [row], f"differences of integrals by FLINT, {BITS} bits")
 
 
 def _difference(flat: Flat, at: Sequence[Any], k: int) -> Any:

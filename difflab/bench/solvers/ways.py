@@ -120,12 +120,7 @@ def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
     return result.x
 
 
-_ALL = EQUATIONS | {"integral"}
-_OWN_WAYS = (
-    Way("implicit", _ALL, partial(_difflab, "implicit")),
-    Way("unrolled", _ALL, partial(_difflab, "unrolled")),
-    Way("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
-)
+# --- the other packages -----------------------------------------------------------------------
 
 MOST_STEPS = 50
 
@@ -149,9 +144,6 @@ def _residual(flat: Flat, f: Vectors, xp: Any, grad: Callable[[Vectors], Vectors
         return xp.where(x - g < lower, x - lower, xp.where(x - g > upper, x - upper, g))
 
     return held
-
-
-# --- JAX --------------------------------------------------------------------------------------
 
 
 def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Prepared:
@@ -192,9 +184,6 @@ def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Prepared:
         return lambda: Answer(np.asarray(slope(at)), int(steps))
 
 
-# --- PyTorch ----------------------------------------------------------------------------------
-
-
 def _torch(problem: SolverProblem, tolerance: float) -> Prepared:
     import torch
 
@@ -220,9 +209,6 @@ def _torch(problem: SolverProblem, tolerance: float) -> Prepared:
         return Answer(np.stack(rows), steps)
 
     return run
-
-
-# --- CasADi -----------------------------------------------------------------------------------
 
 
 def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
@@ -258,9 +244,6 @@ def _elements(flat: Flat, x: Any, p: Any) -> Callable[[int], Any]:
         which, part, _ = flat.columns[name]
         found += [(p if which else x)[k] for k in range(part.start, part.stop)]
     return found.__getitem__
-
-
-# --- advect -----------------------------------------------------------------------------------
 
 
 def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
@@ -300,8 +283,11 @@ def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
     return run
 
 
+_ALL = EQUATIONS | {"integral"}
 WAYS = (
-    *_OWN_WAYS,
+    Way("implicit", _ALL, partial(_difflab, "implicit")),
+    Way("unrolled", _ALL, partial(_difflab, "unrolled")),
+    Way("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
     Way("jax custom_root", EQUATIONS, partial(_jax, True), "jax", ("jax", "jaxlib")),
     Way("jax unrolled", EQUATIONS, partial(_jax, False), "jax", ("jax", "jaxlib")),
     Way("torch unrolled", EQUATIONS, _torch, "torch", ("torch",)),

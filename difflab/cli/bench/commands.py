@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
 _FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"
 _FIGURE_3_AT = {"x": 0.2}
-_MOST_POINTS = 100_000_000
 
 
 def accuracy(
@@ -54,7 +53,7 @@ def accuracy(
     """
     from difflab.bench import accuracy as module
 
-    case = accuracy_case(expression, at)
+    case = _accuracy_case(expression, at)
     tasks = module.tasks(case, module.steps(2 if quick else 8))
     run("accuracy", module, tasks, to, wide(module.text))
 
@@ -80,7 +79,7 @@ def precision(
     from difflab.bench import precision as module
     from difflab.methods.registry import select
 
-    case = accuracy_case(expression, at)
+    case = _accuracy_case(expression, at)
     chosen = select(parse_names(methods) or "all")
     tasks = module.tasks(case, chosen, timeout, per_decade=2 if quick else 8)
     run("precision", module, tasks, to)
@@ -115,10 +114,10 @@ def peers(
     from difflab.bench.peers import execution as ways
     from difflab.bench.peers.ways import PeerCase
 
-    case = PeerCase(*formula_at_point(expression, at, (bench.SEED, bench.SEED_AT)))
+    case = PeerCase(*_formula_at_point(expression, at, (bench.SEED, bench.SEED_AT)))
     module: Any = ways if execution else bench
     name = "execution" if execution else "peers"
-    sizes = list(module.POINTS) if points is None else batch_sizes(points)
+    sizes = list(module.POINTS) if points is None else _batch_sizes(points)
     contenders = module.contenders(parse_names(names))
     if not set(contenders) - set(module.OWN):
         say("no peer is installed; add them with: pip install 'difflab[peers]'")
@@ -129,7 +128,10 @@ def peers(
     return int(any(row["status"] == "disagree" for row in rows))
 
 
-def batch_sizes(text: str) -> list[int]:
+_MOST_POINTS = 100_000_000
+
+
+def _batch_sizes(text: str) -> list[int]:
     """Return the numbers of points in a list, sorted, without duplicates."""
     sizes = []
     for word in parse_names(text) or []:
@@ -142,12 +144,12 @@ def batch_sizes(text: str) -> list[int]:
     return sorted(dict.fromkeys(sizes))
 
 
-def accuracy_case(expression: str, at: Sequence[str] | None) -> AccuracyCase:
+def _accuracy_case(expression: str, at: Sequence[str] | None) -> AccuracyCase:
     """Return the function, its point, and its derivative by the referee."""
     from difflab.bench.accuracy import AccuracyCase
     from difflab.referee.referee import refer
 
-    found = formula_at_point(expression, at, (_FIGURE_3, _FIGURE_3_AT))
+    found = _formula_at_point(expression, at, (_FIGURE_3, _FIGURE_3_AT))
     truth = refer(found.function, found.x.tolist())
     if truth.status != "smooth":
         raise InputError(
@@ -160,7 +162,7 @@ def accuracy_case(expression: str, at: Sequence[str] | None) -> AccuracyCase:
 _MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
 
 
-class FormulaAtPoint(NamedTuple):
+class _FormulaAtPoint(NamedTuple):
     """A function and the packed point at which it is measured, with the texts of both."""
 
     function: Function
@@ -169,9 +171,9 @@ class FormulaAtPoint(NamedTuple):
     where: str
 
 
-def formula_at_point(
+def _formula_at_point(
     expression: str, at: Sequence[str] | None, default: tuple[str, Mapping[str, float]]
-) -> FormulaAtPoint:
+) -> _FormulaAtPoint:
     """Return the function of an argument EXPR and its point, from ``--at`` or chosen.
 
     Parameters
@@ -191,7 +193,7 @@ def formula_at_point(
     key = expression_key(subject.text)
     if subject.traced is not None:
         key += f" ({code_digest(load_function(expression))})"
-    return FormulaAtPoint(subject.function, packed(subject.function, point), key, point_key(point))
+    return _FormulaAtPoint(subject.function, packed(subject.function, point), key, point_key(point))
 
 
 def point_key(point: Mapping[str, Any]) -> str:
@@ -296,6 +298,11 @@ def solvers(
     run("solvers", module, module.tasks(chosen, timeout=timeout, quick=quick), to)
 
 
+def _families(problems: Iterable[SolverProblem]) -> list[str]:
+    """Return the first words of the names of problems."""
+    return list(dict.fromkeys(problem.name.partition("-")[0] for problem in problems))
+
+
 def swell(
     repeat: str | None = None,
     depth: str | None = None,
@@ -314,7 +321,6 @@ def swell(
         How often it is repeated: a range or a list; by default 1:16.
     """
     from difflab.bench import swell as module
-    from difflab.bench.swell import recurrence
     from difflab.cli.bench.sizes import integers
 
     if repeat is None:
@@ -325,13 +331,8 @@ def swell(
         text = read_expression(repeat)
         key, depths = expression_key(text), integers(depth or "1:16")
         depths = depths[: 1 + len(depths) // 2] if quick else depths
-        tasks = module.tasks({key: depths}, timeout, families={key: recurrence(text)})
+        tasks = module.tasks({key: depths}, timeout, families={key: module.recurrence(text)})
     run("swell", module, tasks, to)
-
-
-def _families(problems: Iterable[SolverProblem]) -> list[str]:
-    """Return the first words of the names of problems."""
-    return list(dict.fromkeys(problem.name.partition("-")[0] for problem in problems))
 
 
 def problems(

@@ -21,7 +21,6 @@ DYADIC = 1024
 LARGEST = 300
 """Operations of SymPy beyond which its costly searches are not tried."""
 
-
 FAILURES = (
     *(ArithmeticError, AttributeError, LookupError, NameError, NotImplementedError),
     *(RecursionError, TypeError, ValueError),
@@ -128,6 +127,8 @@ def attempted(expression: Any, ways: Sequence[Callable[[Any], Any]]) -> Iterator
         except (sympy.PolynomialError, *FAILURES):
             continue
 
+
+# --- the shortest of equal forms --------------------------------------------------------------
 
 CANCELLED = 120
 """Operations of SymPy up to which a term is cancelled and factored."""

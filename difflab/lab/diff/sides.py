@@ -37,8 +37,8 @@ from difflab.core.files import open_regular, reason
 from difflab.core.strict_json import strict
 from difflab.errors import InputError
 from difflab.lab.record import Comparison, MethodRow, Status, from_dict, from_json
-from difflab.lab.store import digest
-from difflab.lab.study.cases import THIS, Case, Record, Store, unpacked_json
+from difflab.lab.store import Record, digest, unpacked_json
+from difflab.lab.study.cases import THIS, Case, Store
 from difflab.lab.study.judging import rows_over
 
 Blocks = Sequence[tuple[Sequence[float], Sequence[float]]]
@@ -174,6 +174,8 @@ def _between(rounds: Sequence[NDArray[float64]]) -> float:
     scatter = float(high - low) / _QUARTILES
     return _SHARE**2 * max(scatter**2 - _UNDISTURBED**2, 0.0)
 
+
+# --- the records of a side --------------------------------------------------------------------
 
 STORE_IN_SITE = "study.db"
 """The name of the copy of a store in the site that reports it."""

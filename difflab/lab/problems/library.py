@@ -167,6 +167,8 @@ FAMILIES: Mapping[str, FunctionFamily] = {
 }
 
 
+# --- sets -------------------------------------------------------------------------------------
+
 SETS = Path(__file__).parent / "sets"
 """The folder of the sets."""
 

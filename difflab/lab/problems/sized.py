@@ -36,6 +36,7 @@ class _Place(Enum):
 
 _LEAST = {_Place.SHAPE: 1, _Place.TURNS: 0}
 _VALUE = (TokenKind.NAME, TokenKind.CLOSE, TokenKind.UNBRACKET, TokenKind.ELEMENT)
+_ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
 _LARGEST = 2.0**53
 
 
@@ -81,7 +82,7 @@ def renamed(text: str, replacements: Mapping[str, str]) -> str:
     return "".join([*parts, text[position:]])
 
 
-def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
+def _with_sizes(text: str, sizes: Mapping[str, int]) -> str:
     """Return `text` with sizes and integer expressions of them replaced by integers.
 
     Raises
@@ -91,7 +92,7 @@ def with_sizes(text: str, sizes: Mapping[str, int]) -> str:
 
     Examples
     --------
-    >>> with_sizes("x: [2*n]; W: [m, n + 1]; sum(x)/n", {"n": 3, "m": 2})
+    >>> _with_sizes("x: [2*n]; W: [m, n + 1]; sum(x)/n", {"n": 3, "m": 2})
     'x: [6]; W: [2, 4]; sum(x)/3'
     """
     numbers = {name: str(value) for name, value in sizes.items()}
@@ -159,9 +160,6 @@ def _expressions(text: str) -> Iterator[_Expression]:
         if kind in (TokenKind.SEMICOLON, TokenKind.ASSIGN, TokenKind.NEWLINE):
             clause = end if kind == TokenKind.SEMICOLON else None
         before = kind
-
-
-_ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
 
 
 def _trimmed(text: str, place: _Place, start: int, end: int) -> Iterator[_Expression]:
@@ -237,7 +235,7 @@ def formula_family(text: str, key: str | None = None) -> Family:
             )
 
     def member(n: int, m: int) -> Member:
-        function = parse(with_sizes(text, {"n": n, "m": m}))
+        function = parse(_with_sizes(text, {"n": n, "m": m}))
         return function, packed(function, checked_point(function, None))
 
     return Family(key or text, sizes, member)

@@ -167,8 +167,7 @@ class Case:
         return ", ".join(parts)
 
 
-__all__ = ["COLUMNS", "Record", "Store", "packed_json", "to_columns", "to_csv", "to_parquet"]
-__all__ += ["unpacked_json"]
+# --- their records ----------------------------------------------------------------------------
 
 COLUMNS: Mapping[str, type] = {
     "key": str,

@@ -198,6 +198,8 @@ def function_of(source: Source, variables: Collection[str]) -> Function:
     return function
 
 
+# --- the lines of keys ------------------------------------------------------------------------
+
 KeyPath = tuple[str | int, ...]
 """A key and the tables around it; a number is the index of a table of an array."""
 

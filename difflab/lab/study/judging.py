@@ -27,8 +27,8 @@ from difflab.lab.measure import FIRST_CALL, CallCost, Effort, MethodCall, answer
 from difflab.lab.options import CompareOptions, DomainOptions, chosen
 from difflab.lab.provenance import MACHINE, source
 from difflab.lab.record import ERRORS, STORED, Comparison, MethodRow, Outcome, Status, outcome
-from difflab.lab.store import digest
-from difflab.lab.study.cases import Case, Domain, Record, packed_json
+from difflab.lab.store import Record, digest, packed_json
+from difflab.lab.study.cases import Case, Domain
 from difflab.lab.sweep import Cell
 from difflab.methods.protocol import Method, Prepared, Problem
 from difflab.methods.registry import select
@@ -106,7 +106,7 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
             continue
         times[name].prepare.extend(found.prepare_samples)
         calls[name] = found.call
-    reference = MethodCall(cast(Prepared, yardstick), x)
+    reference = MethodCall(cast(Prepared, _yardstick), x)
     costs = in_turns([*calls.values(), reference])
     yard = costs.pop()
     for name, cost in zip(calls, costs, strict=True):
@@ -123,12 +123,12 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
 _STEPS = 400
 
 
-def yardstick(x: Any) -> float:
+def _yardstick(x: Any) -> float:
     """Take 400 steps of the logistic map; `x` is ignored.
 
     Examples
     --------
-    >>> 0 < yardstick(None) < 1
+    >>> 0 < _yardstick(None) < 1
     True
     """
     y = 0.3
@@ -137,7 +137,7 @@ def yardstick(x: Any) -> float:
     return y
 
 
-def judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
+def _judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
     over = {name: tuple(ends) for name, ends in domain.over.items()}
     stated = chosen(vars(case) | vars(domain), DomainOptions)
@@ -175,12 +175,6 @@ def options_over(domain: Domain) -> list[str]:
     if domain.scale:
         found += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
     return found + ["--seed", str(domain.seed)] * (domain.seed != 0)
-
-
-def single_over(document: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a comparison with one of its methods only."""
-    rows = [row for row in document["methods"] if row["name"] == name]
-    return {**document, "methods": rows}
 
 
 def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
@@ -233,8 +227,6 @@ class Judged:
 
 def sources(cases: Sequence[Case]) -> dict[str, Source]:
     """Return the provenance of records by method: versions, code, processor, packages."""
-    from difflab.methods.registry import select
-
     names = dict.fromkeys(name for case in cases for name in case.methods)
     methods = select([*names]) if names else []
     return {method.name: source(method) for method in methods}
@@ -258,7 +250,7 @@ def judged(case: Case, names: Sequence[str]) -> Judged:
     """
     try:
         if case.domain is not None:
-            return Judged(None, domain=judged_over(case, case.domain, names))
+            return Judged(None, domain=_judged_over(case, case.domain, names))
         stated = chosen(vars(case), CompareOptions)
         options: Any = {**stated, "methods": names, "timing": False, "progress": silent}
         return Judged(compare(case.text, case.point, often=case.repeats > 0, **options))
@@ -295,7 +287,8 @@ def records(
         if comparison is not None and row is not None:
             single = packed_json(replace(comparison, methods=(row,)).to_dict())
         elif found.domain is not None:
-            single = packed_json(single_over(found.domain, name))
+            own = [each for each in found.domain["methods"] if each["name"] == name]
+            single = packed_json({**found.domain, "methods": own})
         made.append(
             {
                 "key": key,
@@ -338,11 +331,6 @@ def _figures(row: MethodRow | None, failure: Outcome | None) -> Record:
     return {
         **row.stored(),
         "status": str(row.status),
-        "tree": None if size is None or size.tree is None else _digits(size.tree),
-        "dag": None if size is None or size.dag is None else _digits(size.dag),
+        "tree": None if size is None or size.tree is None else packed_json(size.tree),
+        "dag": None if size is None or size.dag is None else packed_json(size.dag),
     }
-
-
-def _digits(number: int) -> str:
-    """Return an integer of any length as text."""
-    return packed_json(number)

@@ -26,8 +26,8 @@ from difflab.lab import engine
 from difflab.lab.engine import POLL, Left, Work, unclaimed
 from difflab.lab.environment import environment
 from difflab.lab.record import Outcome, Status
-from difflab.lab.store import Owner
-from difflab.lab.study.cases import THIS, Case, Record, Store
+from difflab.lab.store import Owner, Record
+from difflab.lab.study.cases import THIS, Case, Store
 from difflab.lab.study.judging import (
     Judged,
     Source,
@@ -112,6 +112,8 @@ def run(
         notify,
     )
 
+
+# --- on a Dask cluster ------------------------------------------------------------------------
 
 _LOST = Outcome(Status.FAILED, "the workers that compared it died, one after the other")
 

@@ -16,7 +16,8 @@ from typing import Any
 from difflab.core.strict_json import strict
 from difflab.errors import InputError
 from difflab.lab.record import Outcome, Status, from_json
-from difflab.lab.study.cases import Case, Record
+from difflab.lab.store import Record
+from difflab.lab.study.cases import Case
 from difflab.lab.study.judging import Judged, Source, Times, options_over, read_over, records
 
 _SOURCES = """

@@ -78,7 +78,7 @@ class SympySession(DerivativeSession):
         for done, expression in enumerate(derivative.expressions):
             self._report(f"simplified {done} of {len(derivative.expressions)} derivatives")
             simplified.append(sympy.simplify(expression))
-        return sizes(simplified, *sympy.cse(simplified))
+        return _sizes(simplified, *sympy.cse(simplified))
 
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
@@ -112,7 +112,7 @@ class SympyDerivative:
 
     def size(self) -> Sizes:
         """Return the sizes of the derivative, as a tree and after `cse`."""
-        return sizes(self.expressions, *self._shared)
+        return _sizes(self.expressions, *self._shared)
 
     def __call__(self, x: NDArray[float64]) -> NDArray[float64]:
         """Return the derivative at `x`; nan where SymPy's value is not a real number."""
@@ -215,7 +215,7 @@ def _hessian(
 
 def _refuse_unevaluated(expressions: Expressions) -> None:
     """Raise if SymPy has no rule and leaves a derivative unevaluated."""
-    for expression in distinct(expressions):
+    for expression in _distinct(expressions):
         if isinstance(expression, sympy.Derivative | sympy.Subs):
             inner = expression.expr if isinstance(expression, sympy.Derivative) else expression
             raise UnsupportedError(f"SymPy has no derivative of {inner.func.__name__}")
@@ -264,14 +264,19 @@ def _real(entry: Any) -> float:
     return number.real if number.imag == 0 else float("nan")
 
 
-def sizes(expressions: list[Any], replacements: list[tuple[Any, Any]], reduced: list[Any]) -> Sizes:
+# --- sizes, without walking the trees ---------------------------------------------------------
+
+
+def _sizes(
+    expressions: list[Any], replacements: list[tuple[Any, Any]], reduced: list[Any]
+) -> Sizes:
     """Return the sizes of `expressions`, given the results of `sympy.cse`."""
     operations, leaves = tree_size(expressions)
     shared, shared_leaves = dag_size(replacements, reduced)
     return Sizes(operations + leaves, shared + shared_leaves, operations, shared)
 
 
-def distinct(expressions: Iterable[Any]) -> Iterator[Any]:
+def _distinct(expressions: Iterable[Any]) -> Iterator[Any]:
     """Yield every distinct subexpression once."""
     seen = set(expressions)
     stack = list(seen)
@@ -327,7 +332,7 @@ def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) ->
     expressions = [*(shared for _, shared in pairs), *reduced]
     operations, _ = tree_size(expressions)
     temporaries = {symbol for symbol, _ in pairs}
-    leaves = sum(not e.args and e not in temporaries for e in distinct(expressions))
+    leaves = sum(not e.args and e not in temporaries for e in _distinct(expressions))
     return operations, leaves
 
 

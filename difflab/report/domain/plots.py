@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+Array = NDArray[np.float64]
+_Extent = tuple[float, float, float, float]
+
 HUES = {
     "agree": "#0072B2",
     "convention": "#009E73",
@@ -38,33 +41,33 @@ DARKEST = 16
 _PALEST, _WRONG = 0.18, 0.7
 
 
-def depth(ulps: NDArray[np.float64]) -> NDArray[np.float64]:
+def _depth(ulps: Array) -> Array:
     """Return the shade of errors in ULP, from 0 for a rounding to 1 for all digits.
 
     Examples
     --------
-    >>> depth(np.array([0.5, 1e8, np.nan, -np.inf])).tolist()
+    >>> _depth(np.array([0.5, 1e8, np.nan, -np.inf])).tolist()
     [0.0, 0.5, 1.0, 0.0]
     """
     sizes = np.where(np.isnan(ulps), np.inf, ulps)
     with np.errstate(divide="ignore"):
         digits = np.log10(np.maximum(sizes, 1.0))
-    found: NDArray[np.float64] = np.clip(digits / DARKEST, 0.0, 1.0)
+    found: Array = np.clip(digits / DARKEST, 0.0, 1.0)
     return found
 
 
-def colours(judged: MethodJudged) -> NDArray[np.float64]:
+def colours(judged: MethodJudged) -> Array:
     """Return the colour of every point, ``(N, 3)``."""
     from matplotlib.colors import to_rgb
 
     names = [*map(str, VERDICTS), UNANSWERED]
     hues = np.array([to_rgb(HUES[name]) for name in names])[judged.verdicts]
-    shade = _PALEST + (1 - _PALEST) * depth(judged.ulps)
+    shade = _PALEST + (1 - _PALEST) * _depth(judged.ulps)
     # A wrong answer is never pale, nor is a point without one.
     wrong = judged.verdicts == VERDICTS.index(Verdict.DISAGREE)
     shade = np.where(wrong, np.maximum(shade, _WRONG), shade)
     shade = np.where(judged.verdicts == SILENT, 1.0, shade)[:, None]
-    found: NDArray[np.float64] = hues * shade + (1 - shade)
+    found: Array = hues * shade + (1 - shade)
     return found
 
 
@@ -192,7 +195,9 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
         _along(axes, result, places[0], judged)
         axes.set_ylabel("error in ULP", fontsize=8)
     else:
-        map_over(axes, units_of(result.box, result.points, places), _extent(result, places), judged)
+        _map_over(
+            axes, _units_of(result.box, result.points, places), _extent(result, places), judged
+        )
         axes.set_ylabel(names[1], fontsize=9, labelpad=1)
         _scaled(axes.yaxis, result, places[1])
         _scaled(axes.xaxis, result, places[0])
@@ -209,8 +214,8 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
 def _along(axes: Axes, result: DomainComparison, place: int, judged: MethodJudged) -> None:
     """Draw the error of one method along one input."""
     logarithmic = result.box.logarithmic[place]
-    x = units_of(result.box, result.points, [place])[:, 0]
-    along(axes, x if logarithmic else result.points[:, place], judged)
+    x = _units_of(result.box, result.points, [place])[:, 0]
+    _errors_along(axes, x if logarithmic else result.points[:, place], judged)
     if logarithmic:
         axes.set_xlim(-0.03, 1.03)
     _scaled(axes.xaxis, result, place)
@@ -220,7 +225,7 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
     """Draw the matrix of pairs of one method: the error along each input on the diagonal."""
     places = result.box.moving.tolist()[:PAIRED]
     names, judged = _names(result), result.judged[k]
-    units = units_of(result.box, result.points, places)
+    units = _units_of(result.box, result.points, places)
     grid = canvas.subplots(len(places), len(places), squeeze=False, gridspec_kw=space)
     for i, down in enumerate(places):
         for j, across in enumerate(places):
@@ -232,7 +237,7 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
                 _along(axes, result, down, judged)
                 axes.set_title(f"error along {names[i]}", fontsize=8, loc="left", parse_math=False)
             else:
-                pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
+                _pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
                 _scaled(axes.xaxis, result, across)
                 _scaled(axes.yaxis, result, down)
                 _cross(axes, result, result.methods[k], [across, down])
@@ -257,13 +262,14 @@ def _names(result: DomainComparison) -> list[str]:
     return [shorten(names[place], 16) for place in result.box.moving]
 
 
-def _extent(result: DomainComparison, places: Sequence[int]) -> list[float]:
-    """Return the ends of two axes, in the units of their scale."""
-    found: list[float] = []
-    for place in places:
-        ends = float(result.box.low[place]), float(result.box.high[place])
-        found += (0.0, 1.0) if result.box.logarithmic[place] else ends
-    return found
+def _extent(result: DomainComparison, places: Sequence[int]) -> _Extent:
+    """Return the ends of two axes, in the units of their scale: left, right, bottom, top."""
+    box = result.box
+    (left, right), (bottom, top) = (
+        (0.0, 1.0) if box.logarithmic[place] else (float(box.low[place]), float(box.high[place]))
+        for place in places
+    )
+    return left, right, bottom, top
 
 
 def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
@@ -289,7 +295,7 @@ def _cross(axes: Axes, result: DomainComparison, row: DomainRow, places: Sequenc
     if row.worst is None:
         return
     point = np.concatenate([np.ravel(row.worst.point[v.name]) for v in result.expression.inputs])
-    at = units_of(result.box, point[None], places)[0]
+    at = _units_of(result.box, point[None], places)[0]
     extent = _extent(result, places)
     x, y = (extent[2 * s] + at[s] * (extent[2 * s + 1] - extent[2 * s]) for s in (0, 1))
     axes.plot(x, y, "o", ms=7, mfc="none", mec=INK, mew=1.1, clip_on=False, zorder=5)
@@ -317,8 +323,6 @@ def _legend(canvas: Figure, result: DomainComparison) -> None:
     canvas.text(0.012, 0.38 / canvas.get_figheight(), said, fontsize=9, color=FAINT)
 
 
-Array = NDArray[np.float64]
-
 EXACT = 1e-3
 """The position of an error of zero on the logarithmic axis."""
 HIGHEST = 1e20
@@ -331,9 +335,9 @@ FILLED = 6
 """The mean number of points of a cell, so that few are empty."""
 
 
-def along(axes: Axes, x: Array, judged: MethodJudged) -> None:
+def _errors_along(axes: Axes, x: Array, judged: MethodJudged) -> None:
     """Draw the error in ULP against one input, in its scale; wrong points are crosses."""
-    wrong = judged.verdicts == len(VERDICTS) - 1
+    wrong = judged.verdicts == VERDICTS.index(Verdict.DISAGREE)
     ulps = np.where(np.isnan(judged.ulps), np.inf, judged.ulps)
     height = np.clip(ulps, EXACT, HIGHEST)
     inked = np.maximum(colours(judged) * 0.85, 0.0)
@@ -352,14 +356,14 @@ def along(axes: Axes, x: Array, judged: MethodJudged) -> None:
         axes.text(0.99, 0.86, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)
 
 
-def map_over(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJudged) -> None:
+def _map_over(axes: Axes, units: Array, extent: _Extent, judged: MethodJudged) -> None:
     """Draw a map over two inputs: every pixel has the colour of the nearest point.
 
     Parameters
     ----------
     units : ndarray (N, 2)
         The points in the unit square.
-    extent : sequence of float
+    extent : tuple of float
         The ends of either axis, in its scale: left, right, bottom, top.
     """
     from scipy.spatial import KDTree
@@ -368,24 +372,20 @@ def map_over(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJu
     pixels = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     nearest = KDTree(units).query(pixels)[1]
     image = colours(judged)[nearest].reshape(GRID, GRID, 3)
-    axes.imshow(image, origin="lower", extent=_box(extent), aspect="auto", interpolation="nearest")
+    axes.imshow(image, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
 
 
-def pair(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJudged) -> None:
+def _pair(axes: Axes, units: Array, extent: _Extent, judged: MethodJudged) -> None:
     """Draw a projection onto two inputs: every cell has the colour of its worst point."""
     side = int(np.clip(np.sqrt(len(units) / FILLED), 1, CELLS))
     cells = np.clip((units * side).astype(int), 0, side - 1)
     order = np.lexsort((np.where(np.isnan(judged.ulps), np.inf, judged.ulps), judged.verdicts))
     image = np.ones((side, side, 3))
     image[cells[order, 1], cells[order, 0]] = colours(judged)[order]
-    axes.imshow(image, origin="lower", extent=_box(extent), aspect="auto", interpolation="nearest")
+    axes.imshow(image, origin="lower", extent=extent, aspect="auto", interpolation="nearest")
 
 
-def _box(extent: Sequence[float]) -> Any:
-    return tuple(extent)
-
-
-def units_of(box: Box, points: Array, inputs: Sequence[int]) -> Array:
+def _units_of(box: Box, points: Array, inputs: Sequence[int]) -> Array:
     """Return points as those of the unit cube of some inputs, each in its scale."""
     parts = []
     for place in inputs:

@@ -20,7 +20,8 @@ from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn
 from difflab.lab.record import STORED, Comparison, from_dict
-from difflab.lab.study.cases import Case, Domain, Record, unpacked_json
+from difflab.lab.store import Record, unpacked_json
+from difflab.lab.study.cases import Case, Domain
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.view import view
@@ -68,7 +69,7 @@ def _group(record: Record) -> tuple[str, ...]:
     return record["identity"], record["version"], record["code"] or "", record["date"]
 
 
-# --- the table of all records -------------------------------------------------------------------
+# --- the table of all records -----------------------------------------------------------------
 
 
 def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> str:
@@ -176,7 +177,7 @@ def _pictures(records: Sequence[Record]) -> Iterator[str]:
             yield times({name: sorted(line.items()) for name, line in methods.items()}, family)
 
 
-# --- one comparison -----------------------------------------------------------------------------
+# --- one comparison ---------------------------------------------------------------------------
 
 
 def _page(records: Sequence[Record]) -> str:

@@ -28,156 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-A4 = (8.27, 11.69)
-"""Width and height of a page in inches."""
-_MARGIN = 0.65
-_LINE = 0.21
-_GAP = 0.22
-_SIZE, _SMALLEST = 9.5, 5.5
-
-
-@dataclass(frozen=True)
-class Block:
-    """A table with its title, or a title alone.
-
-    Attributes
-    ----------
-    title : str
-        Empty for none.
-    rows : list of rows
-        For each cell its text, and its mathematics in LaTeX; empty if it is text.
-    rights : tuple of bool
-        Whether each column is aligned on the right; the columns that it does not name are not.
-    headed : bool
-        Whether the first row has the headings.
-    """
-
-    title: str = ""
-    rows: list[list[tuple[str, str]]] = field(default_factory=list)
-    rights: tuple[bool, ...] = ()
-    headed: bool = False
-
-
-def pages(title: str, blocks: Iterable[Block]) -> bytes:
-    """Return tables below each other on A4 pages of a PDF.
-
-    A table that is too wide is set smaller.
-    """
-    from matplotlib.backends.backend_pdf import PdfPages
-
-    buffer = BytesIO()
-    with style(), PdfPages(buffer, metadata={"CreationDate": None}) as document:
-        sheet = _Sheet(document)
-        sheet.line(title, 13, bold=True)
-        for block in blocks:
-            sheet.block(block)
-        sheet.finish()
-    return buffer.getvalue()
-
-
-class _Sheet:
-    """The page that is written on, from the top."""
-
-    def __init__(self, document: PdfPages) -> None:
-        self.document = document
-        self.figure = self._fresh()
-
-    def _fresh(self) -> Figure:
-        from matplotlib.figure import Figure
-
-        self.below = _MARGIN  # inches from the top
-        return Figure(figsize=A4)
-
-    def finish(self) -> None:
-        """Write the page out."""
-        self.document.savefig(self.figure)  # type: ignore[no-untyped-call]
-
-    def _space(self, height: float) -> None:
-        """Begin another page unless so many inches are left."""
-        if self.below + height > A4[1] - _MARGIN:
-            self.finish()
-            self.figure = self._fresh()
-
-    def line(self, text: str, size: float = _SIZE, *, bold: bool = False) -> None:
-        """Write a line of text, wrapped at the margin."""
-        for part in wrap(text, int(0.9 * 950 / size)):
-            self._space(_LINE)
-            self._write(part, "", _MARGIN, size, bold=bold)
-            self.below += _LINE * size / _SIZE
-
-    def block(self, block: Block) -> None:
-        """Write a table, on as many pages as it needs."""
-        self.below += _GAP
-        if block.title:
-            self._space(4 * _LINE)  # no title is left alone at the foot
-            self.line(block.title, _SIZE + 1, bold=True)
-        if not block.rows:
-            return
-        size, widths = self._fitted(block.rows)
-        rights = (*block.rights, *(False,) * len(widths))
-        for number, row in enumerate(block.rows):
-            self._space(_LINE)
-            left, heading = _MARGIN, block.headed and not number
-            for (text, mathematics), width, right in zip(row, widths, rights, strict=False):
-                at = left + width if right else left
-                self._write(text, mathematics, at, size, right=right, faint=heading)
-                left += width + _GAP
-            self.below += _LINE
-
-    def _fitted(self, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[float, list[float]]:
-        """Return the size of the letters and the width of each column in inches."""
-        columns = [max(_measured(*row[k])[2] for row in rows) for k in range(max(map(len, rows)))]
-        room = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
-        size = max(_SIZE * min(1, room / max(sum(columns), 1e-9)), _SMALLEST)
-        return size, [width * size / _SIZE for width in columns]
-
-    def _write(
-        self,
-        text: str,
-        mathematics: str,
-        left: float,
-        size: float,
-        *,
-        bold: bool = False,
-        right: bool = False,
-        faint: bool = False,
-    ) -> None:
-        shown, is_math, _ = _measured(text, mathematics)
-        self.figure.text(
-            left / A4[0],
-            1 - self.below / A4[1],
-            shown,
-            va="baseline",
-            ha="right" if right else "left",
-            fontsize=size,
-            fontweight="bold" if bold else "normal",
-            color=FAINT if faint else INK,
-            parse_math=is_math,
-        )
-
-
-@lru_cache(2048)
-def _measured(text: str, mathematics: str) -> tuple[str, bool, float]:
-    """Return a text for matplotlib, whether it is mathematics, and its width in inches.
-
-    Mathematics that matplotlib cannot read is set as text.
-    """
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=_SIZE)
-    if mathematics:
-        shown = f"${mathematics}$"
-        try:
-            width = text_to_path.mathtext_parser.parse(shown, 72, font).width
-        except ValueError:
-            pass
-        else:
-            return shown, True, float(width) / 72
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
-    return text, False, float(width) / 72
-
-
 _TOKEN = re.compile(
     rf"(?P<name>[^\W\d][\w{''.join(tex.ACCENTS)}₋₊⁻⁺]*)|(?P<number>\d+(?:,\d{3})*(?:\.\d+)?(?:e[+−-]?\d+)?)"
     r"|(?P<space>\s+)|(?P<sign>.)"
@@ -290,6 +140,28 @@ def _end(tokens: list[str], position: int) -> int:
     return len(tokens)
 
 
+@dataclass(frozen=True)
+class _Block:
+    """A table with its title, or a title alone.
+
+    Attributes
+    ----------
+    title : str
+        Empty for none.
+    rows : list of rows
+        For each cell its text, and its mathematics in LaTeX; empty if it is text.
+    rights : tuple of bool
+        Whether each column is aligned on the right; the columns that it does not name are not.
+    headed : bool
+        Whether the first row has the headings.
+    """
+
+    title: str = ""
+    rows: list[list[tuple[str, str]]] = field(default_factory=list)
+    rights: tuple[bool, ...] = ()
+    headed: bool = False
+
+
 def _heading(text: str) -> str:
     """Return the mathematics of the traced function; empty if it is no short expression."""
     try:
@@ -327,17 +199,17 @@ def _results(section: Section) -> Iterator[list[tuple[str, str]]]:
         ]
 
 
-def _blocks(shown: Summary) -> Iterator[Block]:
+def _blocks(shown: Summary) -> Iterator[_Block]:
     """Return the tables of a trace with their titles, formulas as mathematics, and the remarks."""
-    yield Block(rows=list(_facts(shown)))
+    yield _Block(rows=list(_facts(shown)))
     for section in shown.sections:
         table = section.table
         rights = tuple(column.right for column in table.columns)
         headings = [(heading, "") for heading in table.headings]
-        yield Block(section.title, [headings, *_cells(table)], rights, headed=True)
+        yield _Block(section.title, [headings, *_cells(table)], rights, headed=True)
         if section.results:
-            yield Block(rows=list(_results(section)))
-    yield from map(Block, shown.remarks)
+            yield _Block(rows=list(_results(section)))
+    yield from map(_Block, shown.remarks)
 
 
 def as_latex(shown: Summary) -> str:
@@ -345,7 +217,7 @@ def as_latex(shown: Summary) -> str:
     return "\n\n".join(part for block in _blocks(shown) for part in _written(block)) + "\n"
 
 
-def _written(block: Block) -> Iterator[str]:
+def _written(block: _Block) -> Iterator[str]:
     """Return the title and the tabular of a block."""
     if block.title:
         yield _sentence(block.title)
@@ -369,12 +241,22 @@ def _sentence(text: str) -> str:
     return f"{tex.literal(before)}${formula(found[0])}${tex.literal(behind)}"
 
 
+# --- on pages of a PDF ------------------------------------------------------------------------
+
+A4 = (8.27, 11.69)
+"""Width and height of a page in inches."""
+_MARGIN = 0.65
+_LINE = 0.21
+_GAP = 0.22
+_SIZE, _SMALLEST = 9.5, 5.5
+
+
 def as_pdf(shown: Summary) -> bytes:
     """Return the content of a trace on pages of a PDF."""
-    return pages(f"{shown.heading} f", map(_without_figures, _blocks(shown)))
+    return _pages(f"{shown.heading} f", map(_without_figures, _blocks(shown)))
 
 
-def _without_figures(block: Block) -> Block:
+def _without_figures(block: _Block) -> _Block:
     """Return a block without mathematics in its figures, which takes matplotlib long."""
     if not block.rights:
         return block
@@ -386,3 +268,123 @@ def _without_figures(block: Block) -> Block:
         for row in block.rows
     ]
     return replace(block, rows=rows)
+
+
+def _pages(title: str, blocks: Iterable[_Block]) -> bytes:
+    """Return tables below each other on A4 pages of a PDF.
+
+    A table that is too wide is set smaller.
+    """
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    buffer = BytesIO()
+    with style(), PdfPages(buffer, metadata={"CreationDate": None}) as document:
+        sheet = _Sheet(document)
+        sheet.line(title, 13, bold=True)
+        for block in blocks:
+            sheet.block(block)
+        sheet.finish()
+    return buffer.getvalue()
+
+
+class _Sheet:
+    """The page that is written on, from the top."""
+
+    def __init__(self, document: PdfPages) -> None:
+        self.document = document
+        self.figure = self._fresh()
+
+    def _fresh(self) -> Figure:
+        from matplotlib.figure import Figure
+
+        self.below = _MARGIN  # inches from the top
+        return Figure(figsize=A4)
+
+    def finish(self) -> None:
+        """Write the page out."""
+        self.document.savefig(self.figure)  # type: ignore[no-untyped-call]
+
+    def _space(self, height: float) -> None:
+        """Begin another page unless so many inches are left."""
+        if self.below + height > A4[1] - _MARGIN:
+            self.finish()
+            self.figure = self._fresh()
+
+    def line(self, text: str, size: float = _SIZE, *, bold: bool = False) -> None:
+        """Write a line of text, wrapped at the margin."""
+        for part in wrap(text, int(0.9 * 950 / size)):
+            self._space(_LINE)
+            self._write(part, "", _MARGIN, size, bold=bold)
+            self.below += _LINE * size / _SIZE
+
+    def block(self, block: _Block) -> None:
+        """Write a table, on as many pages as it needs."""
+        self.below += _GAP
+        if block.title:
+            self._space(4 * _LINE)  # no title is left alone at the foot
+            self.line(block.title, _SIZE + 1, bold=True)
+        if not block.rows:
+            return
+        size, widths = self._fitted(block.rows)
+        rights = (*block.rights, *(False,) * len(widths))
+        for number, row in enumerate(block.rows):
+            self._space(_LINE)
+            left, heading = _MARGIN, block.headed and not number
+            for (text, mathematics), width, right in zip(row, widths, rights, strict=False):
+                at = left + width if right else left
+                self._write(text, mathematics, at, size, right=right, faint=heading)
+                left += width + _GAP
+            self.below += _LINE
+
+    def _fitted(self, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[float, list[float]]:
+        """Return the size of the letters and the width of each column in inches."""
+        columns = [max(_measured(*row[k])[2] for row in rows) for k in range(max(map(len, rows)))]
+        room = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
+        size = max(_SIZE * min(1, room / max(sum(columns), 1e-9)), _SMALLEST)
+        return size, [width * size / _SIZE for width in columns]
+
+    def _write(
+        self,
+        text: str,
+        mathematics: str,
+        left: float,
+        size: float,
+        *,
+        bold: bool = False,
+        right: bool = False,
+        faint: bool = False,
+    ) -> None:
+        shown, is_math, _ = _measured(text, mathematics)
+        self.figure.text(
+            left / A4[0],
+            1 - self.below / A4[1],
+            shown,
+            va="baseline",
+            ha="right" if right else "left",
+            fontsize=size,
+            fontweight="bold" if bold else "normal",
+            color=FAINT if faint else INK,
+            parse_math=is_math,
+        )
+
+
+@lru_cache(2048)
+def _measured(text: str, mathematics: str) -> tuple[str, bool, float]:
+    """Return a text for matplotlib, whether it is mathematics, and its width in inches.
+
+    Mathematics that matplotlib cannot read is set as text.
+    """
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=_SIZE)
+    if mathematics:
+        shown = f"${mathematics}$"
+        try:
+            width = text_to_path.mathtext_parser.parse(shown, 72, font).width
+        except ValueError:
+            pass
+        else:
+            return shown, True, float(width) / 72
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return text, False, float(width) / 72

@@ -77,10 +77,10 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
     """Raise an error with the components that are wrong; return if every one is right."""
     __tracebackhide__ = True
     seen, before = found, check.probe.count
-    parts: list[WrongPart] = []
+    parts: list[_WrongPart] = []
     hint = ""
     for _ in range(_SHOWN + _KINKS):
-        part = located(check.probe, gradient, seen, check.cotangent)
+        part = _located(check.probe, gradient, seen, check.cotangent)
         if not part.single:
             parts = parts or [part]
             hint = hint or _hint(check, gradient, found, part.start)
@@ -105,12 +105,12 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
         seen = replace(seen, room=max(seen.room, found.room))
         if not seen.wrong:
             return
-    parts = parts or [WrongPart(0, check.point.n, None)]
+    parts = parts or [_WrongPart(0, check.point.n, None)]
     spent = check.probe.count - before
     raise _mismatch(check, gradient, found, parts, spent, hint, more=seen.wrong)
 
 
-def _without(seen: Directional, part: WrongPart, along: Array) -> Directional:
+def _without(seen: Directional, part: _WrongPart, along: Array) -> Directional:
     """Return the error along a direction without that of one component."""
     assert part.error is not None
     length = float(seen.along[part.start])
@@ -120,7 +120,7 @@ def _without(seen: Directional, part: WrongPart, along: Array) -> Directional:
     return replace(seen, along=along, error=error, room=room)
 
 
-def _confirmed(check: GradientCheck, gradient: Array, part: WrongPart) -> bool:
+def _confirmed(check: GradientCheck, gradient: Array, part: _WrongPart) -> bool:
     """Whether the derivative with respect to one number is wrong on its own."""
     error = part.error
     if error is None:
@@ -134,7 +134,7 @@ def _mismatch(
     check: GradientCheck,
     gradient: Array,
     found: Directional,
-    parts: list[WrongPart],
+    parts: list[_WrongPart],
     spent: int,
     hint: str,
     *,
@@ -157,7 +157,7 @@ def _mismatch(
         lines = [
             f"the gradient is wrong between {first} and {last}, in no single component above noise"
         ]
-    numeric, yours = telling_digits(found.numeric, found.yours)
+    numeric, yours = _telling_digits(found.numeric, found.yours)
     lines.append(
         f"along a direction, the derivative is {numeric} ± {found.room:.1g};"
         f" by the gradient it is {yours}"
@@ -175,12 +175,12 @@ def _mismatch(
     return GradientMismatch("\n".join(lines), components)
 
 
-def telling_digits(one: float, other: float) -> tuple[str, str]:
+def _telling_digits(one: float, other: float) -> tuple[str, str]:
     """Return two numbers with as many digits as show where they differ.
 
     Examples
     --------
-    >>> telling_digits(794862.35, 794862.355)
+    >>> _telling_digits(794862.35, 794862.355)
     ('794862.350000', '794862.355000')
     """
     gap = abs(one - other) / max(abs(one), abs(other), 5e-324)
@@ -207,7 +207,7 @@ def _hint_of_one(components: tuple[Component, ...]) -> str:
 
 
 def _component(
-    check: GradientCheck, gradient: Array, found: Directional, part: WrongPart
+    check: GradientCheck, gradient: Array, found: Directional, part: _WrongPart
 ) -> Component:
     error, yours = part.error, float(gradient[part.start])
     assert error is not None
@@ -291,7 +291,7 @@ _NONE = 0.125  # share of the error that is none in one of two halves
 
 
 @dataclass(frozen=True)
-class WrongPart:
+class _WrongPart:
     """The part of the arguments in which a gradient is wrong.
 
     Attributes
@@ -312,9 +312,9 @@ class WrongPart:
         return self.stop == self.start + 1
 
 
-def located(
+def _located(
     probe: Probe, gradient: Array, found: Directional, cotangent: Array | None
-) -> WrongPart:
+) -> _WrongPart:
     """Return where a gradient is wrong that is wrong along a direction.
 
     The error along one half of the components is measured; that along the other half is the rest.
@@ -326,10 +326,10 @@ def located(
 
     halves = _Halves(changes_of, probe.rounding_of(cotangent), found)
     start, stop = _bisected(halves, probe.point.n, found.off)
-    part = WrongPart(start, stop, None)
+    part = _WrongPart(start, stop, None)
     if not part.single:
         return part
-    return WrongPart(start, stop, _single(probe, gradient, found, cotangent, start))
+    return _WrongPart(start, stop, _single(probe, gradient, found, cotangent, start))
 
 
 class _Halves:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 Array = NDArray[float64]
+BoolArray = NDArray[np.bool_]
 Callee = Callable[[Any], Any]
 
 _DENSE = {"numpy": 256, "": 256}
@@ -254,14 +255,14 @@ class GradientCheck:
         allowed = replace(allowed, rtol=max(allowed.rtol, _ROUNDINGS * eps))
         with np.errstate(all="ignore"):
             yours = self.rows_there
-            truth = coordinate_truth(self.probe, yours)
+            truth = _coordinate_truth(self.probe, yours)
             verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
             if not verdicts.wrong.any():
                 return
             changes = [np.abs(self.rows(near) - yours) for near in self._neighbours()]
             noise = 2.0 * np.max([np.zeros_like(yours), *changes], axis=0)
             wrong = judged(yours, truth, allowed, noise).wrong
-            wrong = confirmed(self.probe, yours, truth, wrong)
+            wrong = _confirmed(self.probe, yours, truth, wrong)
         verdicts = Verdicts(wrong, np.zeros_like(wrong))
         self._report(yours, truth, verdicts, allowed, partial(self.explained, yours))
 
@@ -329,10 +330,7 @@ class GradientCheck:
         return list(neighbours(self.point, _NEIGHBOURS))
 
 
-BoolArray = NDArray[np.bool_]
-
-
-def coordinate_truth(probe: Probe, rows: Array) -> NumericJacobian:
+def _coordinate_truth(probe: Probe, rows: Array) -> NumericJacobian:
     """Return the derivatives ``(m, n)`` from values along each component.
 
     Parameters
@@ -372,7 +370,7 @@ def coordinate_truth(probe: Probe, rows: Array) -> NumericJacobian:
     )
 
 
-def confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArray) -> BoolArray:
+def _confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArray) -> BoolArray:
     """Return which components are wrong also by a scan of the values for noise and kinks."""
     result = wrong.copy()
     scale = _scale(probe)

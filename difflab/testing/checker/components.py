@@ -50,6 +50,94 @@ Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 BoolArray = NDArray[np.bool_]
 
+_NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
+_RADIUS = 2  # ULPs by which the inputs of those points are moved
+
+
+def decided(
+    f: Callee,
+    gradient: Callee | None,
+    yours: Array,
+    point: Array,
+    values: Array,
+    allowed: CheckSettings,
+    graph: Callable[[], Function | None],
+) -> tuple[NumericJacobian, Verdicts]:
+    """Return the verdicts: by a numeric method, then the referee, then scans of the values.
+
+    Parameters
+    ----------
+    f : callable
+        The function of an array ``(n,)``.
+    gradient : callable or None
+        Maps an array ``(n,)`` to the Jacobian under test ``(m, n)``; None if that is a constant.
+    yours : ndarray (m, n)
+        The Jacobian under test.
+    point, values : ndarray (n,), (m,)
+        The point, and the values of `f` there.
+    allowed : CheckSettings
+        The tolerances.
+    graph : callable
+        Returns the graph of `f` that the referee evaluates, if there is one.
+    """
+    truth = estimated(f, point, values, allowed.method)
+    verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
+    coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
+    if not (verdicts.wrong | verdicts.unjudged | coarse).any():
+        return truth, verdicts
+    function = graph()
+    exact = None if function is None else refereed(function, f, point, truth)
+    if function is None or exact is None:
+        noise = _sensitivity(gradient, None, point, values)
+        verdicts = judged(yours, truth, allowed, noise)
+    else:
+        noise = _sensitivity(gradient, function, point, values)
+        verdicts = judged(yours, exact, allowed, noise)
+        # The derivative of rounded values is 0; that of the unrounded function is also accepted.
+        if rounds(function) and (verdicts.wrong.any() or verdicts.unjudged.any()):
+            verdicts = judged(yours, truth, allowed, noise)
+        else:
+            truth = exact
+    doubts = doubt(yours, truth, verdicts, allowed.atol)
+    if not doubts.entries.any():
+        return truth, verdicts
+    truth = _observed(f, point, values, truth, doubts)
+    return truth, judged(yours, truth, allowed, noise)
+
+
+def _sensitivity(
+    gradient: Callee | None, function: Function | None, point: Array, values: Array
+) -> Array:
+    """Return how far the gradient changes when the inputs change by a few ULPs.
+
+    A correct gradient may be off by this much through rounding: by its conditioning, and by
+    cancellation in its own formula. For a constant array the traced function's gradient is used.
+    """
+    shape = (values.size, point.size)
+    judged = gradient
+    if judged is None:
+        if function is None:
+            return np.zeros(shape)
+        from difflab.autodiff import jacobian
+
+        packed = jacobian(function)
+
+        def judged(x: Array) -> Array:
+            return packed.values(x).reshape(shape)
+
+    draw = np.random.default_rng(0)
+    here, widest = judged(point), np.zeros(shape)
+    step = np.where(point == 0, 0.0, _RADIUS * np.spacing(point))  # a zero is exact
+    for _ in range(_NEIGHBOURS):
+        moved = point + draw.choice((-1, 1), point.shape) * step
+        widest = np.fmax(widest, np.abs(judged(moved) - here))
+    direction = draw.choice((-1.0, 1.0), point.shape) * point
+    own = noise_along(lambda t: judged(point + t * direction))
+    return np.fmax(2 * widest, np.fmin(own, np.fmin(MOST_OWN * np.abs(here), most_own(here))))
+
+
+# --- scans of the values ----------------------------------------------------------------------
+
 # Errors of code whose values jump also have a smooth part, which the values do not reveal. It may
 # be `_BIAS` times larger than the jumps, but at most the share `_MOST` of a right derivative.
 _BIAS, _MOST = 1e5, 5e-4
@@ -59,7 +147,7 @@ _HIDDEN = 32.0  # a first change below this many units of rounding may have been
 _REACH, _STRIDES = 16.0, 10  # growing steps at which a constant component must stay constant
 
 
-def observed(
+def _observed(
     f: Callee, point: Array, values: Array, truth: NumericJacobian, doubt: Doubt
 ) -> NumericJacobian:
     """Return `truth`, improved by scans of the values where a verdict is in doubt.
@@ -196,92 +284,10 @@ class _Observer:
         return changes
 
 
-_NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
+# --- the report -------------------------------------------------------------------------------
+
 _ALIKE = 1e-6
 _REPORTED_NOISE = 1e-12  # noise above which the message reports it, relative to the value
-_RADIUS = 2  # ULPs by which the inputs of those points are moved
-
-
-def decided(
-    f: Callee,
-    gradient: Callee | None,
-    yours: Array,
-    point: Array,
-    values: Array,
-    allowed: CheckSettings,
-    graph: Callable[[], Function | None],
-) -> tuple[NumericJacobian, Verdicts]:
-    """Return the verdicts: by a numeric method, then the referee, then scans of the values.
-
-    Parameters
-    ----------
-    f : callable
-        The function of an array ``(n,)``.
-    gradient : callable or None
-        Maps an array ``(n,)`` to the Jacobian under test ``(m, n)``; None if that is a constant.
-    yours : ndarray (m, n)
-        The Jacobian under test.
-    point, values : ndarray (n,), (m,)
-        The point, and the values of `f` there.
-    allowed : CheckSettings
-        The tolerances.
-    graph : callable
-        Returns the graph of `f` that the referee evaluates, if there is one.
-    """
-    truth = estimated(f, point, values, allowed.method)
-    verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
-    coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
-    if not (verdicts.wrong | verdicts.unjudged | coarse).any():
-        return truth, verdicts
-    function = graph()
-    exact = None if function is None else refereed(function, f, point, truth)
-    if function is None or exact is None:
-        noise = _sensitivity(gradient, None, point, values)
-        verdicts = judged(yours, truth, allowed, noise)
-    else:
-        noise = _sensitivity(gradient, function, point, values)
-        verdicts = judged(yours, exact, allowed, noise)
-        # The derivative of rounded values is 0; that of the unrounded function is also accepted.
-        if rounds(function) and (verdicts.wrong.any() or verdicts.unjudged.any()):
-            verdicts = judged(yours, truth, allowed, noise)
-        else:
-            truth = exact
-    doubts = doubt(yours, truth, verdicts, allowed.atol)
-    if not doubts.entries.any():
-        return truth, verdicts
-    truth = observed(f, point, values, truth, doubts)
-    return truth, judged(yours, truth, allowed, noise)
-
-
-def _sensitivity(
-    gradient: Callee | None, function: Function | None, point: Array, values: Array
-) -> Array:
-    """Return how far the gradient changes when the inputs change by a few ULPs.
-
-    A correct gradient may be off by this much through rounding: by its conditioning, and by
-    cancellation in its own formula. For a constant array the traced function's gradient is used.
-    """
-    shape = (values.size, point.size)
-    judged = gradient
-    if judged is None:
-        if function is None:
-            return np.zeros(shape)
-        from difflab.autodiff import jacobian
-
-        packed = jacobian(function)
-
-        def judged(x: Array) -> Array:
-            return packed.values(x).reshape(shape)
-
-    draw = np.random.default_rng(0)
-    here, widest = judged(point), np.zeros(shape)
-    step = np.where(point == 0, 0.0, _RADIUS * np.spacing(point))  # a zero is exact
-    for _ in range(_NEIGHBOURS):
-        moved = point + draw.choice((-1, 1), point.shape) * step
-        widest = np.fmax(widest, np.abs(judged(moved) - here))
-    direction = draw.choice((-1.0, 1.0), point.shape) * point
-    own = noise_along(lambda t: judged(point + t * direction))
-    return np.fmax(2 * widest, np.fmin(own, np.fmin(MOST_OWN * np.abs(here), most_own(here))))
 
 
 def report(

@@ -117,7 +117,7 @@ def factor_text(ratio: float, sizes: dict[str, int]) -> str:
     >>> factor_text(0.5, {}), factor_text(32.0, {"the number of elements of x": 32})
     ('1/2', '32, the number of elements of x')
     """
-    text = simple_factor(ratio) or f"{ratio:.6g}"
+    text = _simple_factor(ratio) or f"{ratio:.6g}"
     for name, size in sizes.items():
         if size > 2 and abs(ratio / size - 1) < 1e-6:
             return f"{size}, {name}"
@@ -126,12 +126,12 @@ def factor_text(ratio: float, sizes: dict[str, int]) -> str:
     return text
 
 
-def simple_factor(ratio: float) -> str:
+def _simple_factor(ratio: float) -> str:
     """Return a factor as a fraction of small whole numbers; empty if it is none.
 
     Examples
     --------
-    >>> simple_factor(0.125), simple_factor(-2.0000000001), simple_factor(1.001)
+    >>> _simple_factor(0.125), _simple_factor(-2.0000000001), _simple_factor(1.001)
     ('1/8', '-2', '')
     """
     near = Fraction(ratio).limit_denominator(16)
@@ -276,11 +276,11 @@ def table_of(components: Sequence[Component], columns: int = 6) -> list[str]:
 
 
 def diagnose(
-    yours: NDArray[float64],
-    numeric: NDArray[float64],
+    yours: Array,
+    numeric: Array,
     wrong: NDArray[np.bool_],
     fixed: NDArray[np.bool_],
-    bars: NDArray[float64],
+    bars: Array,
 ) -> str:
     """Return the likely mistake; empty if the errors match no common mistake.
 
@@ -321,7 +321,7 @@ def diagnose(
     if (
         bad.size == 1 < yours.size
         and good[0]
-        and (factor := simple_factor(float(bad[0] / good[0])))
+        and (factor := _simple_factor(float(bad[0] / good[0])))
     ):
         return f"likely a wrong factor: yours is {factor} times the numeric value"
     if np.all(off <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
@@ -332,7 +332,7 @@ def diagnose(
     return ""
 
 
-def _factor(ratio: float, room: NDArray[float64]) -> str:
+def _factor(ratio: float, room: Array) -> str:
     """Return a factor with the digits that the error bars leave, and that tell it from 1."""
     least = max(float(np.min(room)), 1e-9)
     for digits in range(2, 10):
@@ -343,10 +343,10 @@ def _factor(ratio: float, room: NDArray[float64]) -> str:
 
 
 def _alike(
-    yours: NDArray[float64],
-    explained: NDArray[float64],
-    room: NDArray[float64] | float,
-    off: NDArray[float64] | float,
+    yours: Array,
+    explained: Array,
+    room: Array | float,
+    off: Array | float,
 ) -> bool:
     """Whether a mistake, applied to the reference, reproduces the values under test.
 

@@ -39,7 +39,7 @@ _CLOCKS = {
 } | {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("datetime", "today")}
 
 
-def pure_values(f: Callee, point: Point) -> tuple[Outputs, Array]:
+def _pure_values(f: Callee, point: Point) -> tuple[Outputs, Array]:
     """Return the result of `f` and how far two calls differ, ``(m,)``.
 
     Raises
@@ -53,11 +53,11 @@ def pure_values(f: Callee, point: Point) -> tuple[Outputs, Array]:
     values = first.numbers()
     if not np.isfinite(values).all():
         raise point.infinite(first)
-    spread = spread_of(f, values, second.numbers(), max(point.eps, first.eps), point.copy)
+    spread = _spread_of(f, values, second.numbers(), max(point.eps, first.eps), point.copy)
     return first, spread
 
 
-def spread_of(
+def _spread_of(
     f: Callee, first: Array, second: Array, eps: float, argument: Callable[[], Any]
 ) -> Array:
     """Return how far two results at one point differ; raise if it is more than rounding."""
@@ -68,29 +68,25 @@ def spread_of(
         numbers = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
         raise ImpureFunction(
             f"f is not a function of its argument: two calls at the same point returned {numbers};"
-            f" {cause(f, argument)}"
+            f" {_cause(f, argument)}"
         )
     return spread
 
 
 def _called(f: Callee, point: Point) -> Outputs:
+    """Return the result of a call; raise if `f` writes to its argument."""
     argument = point.copy()
     with np.errstate(all="ignore"):
         found = point.outputs(f(argument))
     changed = point.changed(argument)
     if changed is not None:
-        raise changed_argument(f, changed, point.copy)
+        line = _write(f, point.copy())
+        raise ImpureFunction(
+            f"f changes its argument: after the call, {changed} has other values\n"
+            + (f"it is written to in {line}\n" if line else "")
+            + "copy it in f before writing to it"
+        )
     return found
-
-
-def changed_argument(f: Callee, changed: str, argument: Callable[[], Any]) -> ImpureFunction:
-    """Return the error for a function that writes to a part of its argument, with the line."""
-    line = _write(f, argument())
-    return ImpureFunction(
-        f"f changes its argument: after the call, {changed} has other values\n"
-        + (f"it is written to in {line}\n" if line else "")
-        + "copy it in f before writing to it"
-    )
 
 
 def _write(f: Callee, tree: Any) -> str:
@@ -111,16 +107,16 @@ def _write(f: Callee, tree: Any) -> str:
     return ""
 
 
-def cause(f: Callee, argument: Callable[[], Any]) -> str:
+def _cause(f: Callee, argument: Callable[[], Any]) -> str:
     """Return why calls of `f` differ, in words: a clock, random numbers, or state.
 
     Examples
     --------
     >>> import time
-    >>> cause(lambda x: x * time.perf_counter(), lambda: 1.0)
+    >>> _cause(lambda x: x * time.perf_counter(), lambda: 1.0)
     'it reads a clock: time.perf_counter'
     >>> calls = []
-    >>> cause(lambda x: (calls.append(x), len(calls))[1], lambda: 1.0)
+    >>> _cause(lambda x: (calls.append(x), len(calls))[1], lambda: 1.0)
     'it keeps state: the call changed calls'
     """
     tree = argument()
@@ -266,7 +262,7 @@ class Probe:
         self.f = f
         self.point = point
         self.count = 2
-        found, spread = pure_values(f, point)
+        found, spread = _pure_values(f, point)
         self.outputs = found
         self.center = found.numbers()
         self.eps = max(point.eps, found.eps)

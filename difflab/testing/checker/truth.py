@@ -65,28 +65,6 @@ class NumericJacobian:
     source: str
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """Elements ``(m, n)`` that a numeric method alone cannot judge.
-
-    Attributes
-    ----------
-    wrong : ndarray of bool
-        Elements that it judges wrong.
-    entries : ndarray of bool
-        Those, and all elements whose error bar is too wide.
-    zero : ndarray of bool
-        Elements that are zero in both Jacobians.
-    size : ndarray
-        The relative difference.
-    """
-
-    wrong: BoolArray
-    entries: BoolArray
-    zero: BoolArray
-    size: Array
-
-
 def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJacobian:
     """Return the derivatives by a numeric method."""
     from difflab.methods.differentiate import differentiate
@@ -276,6 +254,28 @@ def judged(
     excused = inside & ~strict & (np.abs(yours - truth.value) > limit)
     unjudged = np.isfinite(yours) & (vague | (~same & (excused | unknown)))
     return Verdicts(wrong=~(inside | same | unjudged), unjudged=unjudged)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Elements ``(m, n)`` that a numeric method alone cannot judge.
+
+    Attributes
+    ----------
+    wrong : ndarray of bool
+        Elements that it judges wrong.
+    entries : ndarray of bool
+        Those, and all elements whose error bar is too wide.
+    zero : ndarray of bool
+        Elements that are zero in both Jacobians.
+    size : ndarray
+        The relative difference.
+    """
+
+    wrong: BoolArray
+    entries: BoolArray
+    zero: BoolArray
+    size: Array
 
 
 def doubt(yours: Array, truth: NumericJacobian, verdicts: Verdicts, atol: float) -> Doubt:

@@ -107,6 +107,7 @@ def _operand(pick: int, values: list[str]) -> str:
 
 
 _JUDGED = ("smooth", "kink")
+_CRASH, _REFUSED = "crash", "refused"
 _DIGITS = 25
 
 
@@ -239,9 +240,6 @@ class Panel:
                 reason = described(error)
             self.counts[name, verdict] += 1
             yield name, verdict, reason, found
-
-
-_CRASH, _REFUSED = "crash", "refused"
 
 
 def _texts(reference: Reference) -> tuple[str, ...]:

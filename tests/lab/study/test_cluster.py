@@ -9,8 +9,9 @@ from contextlib import suppress
 import pytest
 
 from difflab.errors import InputError
+from difflab.lab.store import unpacked_json
 from difflab.lab.study import run as alone
-from difflab.lab.study.cases import COLUMNS, Store, unpacked_json
+from difflab.lab.study.cases import COLUMNS, Store
 from difflab.lab.study.run import Cluster, opened
 from difflab.lab.study.study import read
 

@@ -12,7 +12,8 @@ from difflab.lab.diff.difference import Kind, difference
 from difflab.lab.diff.sides import load
 from difflab.lab.problems.sized import python_family
 from difflab.lab.record import from_dict
-from difflab.lab.study.cases import COLUMNS, Case, Store, unpacked_json
+from difflab.lab.store import unpacked_json
+from difflab.lab.study.cases import COLUMNS, Case, Store
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 

@@ -7,7 +7,8 @@ import pytest
 
 from difflab.errors import InputError
 from difflab.lab.record import from_dict
-from difflab.lab.study.cases import Store, unpacked_json
+from difflab.lab.store import unpacked_json
+from difflab.lab.study.cases import Store
 from difflab.lab.study.judging import keys, sources
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read

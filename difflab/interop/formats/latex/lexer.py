@@ -134,6 +134,8 @@ def commands() -> Mapping[str, str]:
     return {word: name for word, name in found.items() if word not in {*letters, "sqrt"}}
 
 
+# --- tokens -----------------------------------------------------------------------------------
+
 END = ""
 _TOKEN = re.compile(
     r"""(?:\s|%[^\n]*)*+(?:

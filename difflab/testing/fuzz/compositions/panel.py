@@ -364,8 +364,7 @@ the truth: {", ".join(finding.expected)}
 import pytest
 
 from difflab.testing.fuzz.compositions.framework import Step
-from difflab.testing.fuzz.compositions.panel import CompositionPanel
-from difflab.testing.fuzz.compositions.panel import Composed
+from difflab.testing.fuzz.compositions.panel import Composed, CompositionPanel
 
 PROGRAM = {program!r}
 
