@@ -5,7 +5,8 @@ decides what is computed, and the tape records it.
 """
 
 from difflab.eager.anomaly import Watch, detect_anomaly
-from difflab.eager.checkpoints import checkpoint, checkpoint_chain, checkpoint_with
+from difflab.eager.checkpoint_chain import checkpoint_chain
+from difflab.eager.checkpoints import checkpoint, checkpoint_with
 from difflab.eager.gradients import grad
 from difflab.eager.memory_use import memory
 from difflab.eager.recording.tape import enable_grad, inference_mode, no_grad
