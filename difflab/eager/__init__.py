@@ -5,7 +5,7 @@ decides what is computed, and the tape records it.
 """
 
 from difflab.eager.anomaly import Watch, detect_anomaly
-from difflab.eager.checkpoint_chain import checkpoint_chain
+from difflab.eager.chains import checkpoint_chain
 from difflab.eager.checkpoints import checkpoint, checkpoint_with
 from difflab.eager.gradients import grad
 from difflab.eager.memory_use import memory

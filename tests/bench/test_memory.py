@@ -11,7 +11,7 @@ import pytest
 
 from difflab.bench import memory
 from difflab.bench.memory import LAYOUT, SNAPSHOTS, draw, tasks
-from difflab.eager.checkpoint_chain import forward_steps
+from difflab.eager.chains import forward_steps
 from difflab.errors import DifflabError
 from difflab.lab.sweep import SweepRow, run
 from tests.bench.picture_checks import check_picture

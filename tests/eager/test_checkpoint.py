@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.eager.checkpoint_chain import forward_steps
+from difflab.eager.chains import forward_steps
 from difflab.eager.recording.tape import MODE, TapeStep
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient

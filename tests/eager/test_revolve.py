@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from difflab.eager.checkpoint_chain import beta, forward_steps, kept_states, repetitions
+from difflab.eager.chains import beta, forward_steps, kept_states, repetitions
 from difflab.errors import InputError
 
 TABLE = json.loads((Path(__file__).parents[1] / "data" / "checkpointing.json").read_text())["rows"]

@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.autodiff.control.checkpoints import MOST_NESTED
-from difflab.eager.checkpoint_chain import forward_steps
+from difflab.eager.chains import forward_steps
 from difflab.errors import InputError
 from difflab.language.printers import text
 from tests.support.rows import for_each

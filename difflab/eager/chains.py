@@ -41,7 +41,7 @@ def checkpoint_chain(
     snapshots : int or "sqrt"
         The largest number of states kept at a time, including the initial one. The schedule is
         optimal: beside the l recorded steps it runs `forward_steps` (see
-        `difflab.eager.checkpoint_chain`). With ``"sqrt"``, about √l states are kept at equal
+        `difflab.eager.chains`). With ``"sqrt"``, about √l states are kept at equal
         distances and about √l steps are recorded at a time; every step is run at most twice.
 
     Returns
