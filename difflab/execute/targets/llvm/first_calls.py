@@ -20,7 +20,7 @@ from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import writer
 from difflab.execute.targets.llvm.addresses import checked
-from difflab.execute.targets.llvm.arrays.expansion import MachineLowering
+from difflab.execute.targets.llvm.array_lowering import MachineLowering
 from difflab.execute.targets.llvm.functions import SPELLINGS
 from difflab.execute.targets.llvm.libraries import NUMPY, address, host
 from difflab.execute.targets.llvm.machine_call import PointCode

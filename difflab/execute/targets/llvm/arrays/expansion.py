@@ -8,17 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
-from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
-from difflab.execute.lower.record import RecordedValue, spelled_form
+from difflab.execute.lower.ops import BOOL, FLOAT, Op
 from difflab.execute.lower.schedule import Schedule
+from difflab.execute.targets.llvm.array_lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.control import Subprograms
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.instructions import (
@@ -49,38 +48,7 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.primitives import is_maximum
 from difflab.primitives.movement import Places, indices
-
-# --- array operations for machine code -----------------------------------------------------------
-
-
-class MachineLowering(ArrayLowering):
-    """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""
-
-    def _masked(self, condition: Any, value: Any) -> Any:
-        zero = np.float64(0.0)
-        return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
-
-    def last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
-        """Mark the last maximum by comparisons; nan is larger than any number."""
-        sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
-        places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
-        largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
-        found = np.where(largest, places, np.float64(-1.0))
-        return places == np.max(found, axis=axes, keepdims=True)
-
-    forms: ClassVar = {**ArrayLowering.forms, is_maximum: last_maximum}
-
-    def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
-        """Apply an elementwise row to scalars."""
-        reads = [self.number(arg) for arg in args]
-        kinds = [self.kind_of(number) for number in reads]
-        number = self.inline(spelled_form(row, kinds, SPELLINGS), reads)
-        return RecordedValue(self, number, (), dtype)
-
-
-# --- lowering to nests ---------------------------------------------------------------------------
 
 MOST_RUNS = 8
 """Evenly spaced runs of indices that are copied one by one; more are looked up in a table."""
