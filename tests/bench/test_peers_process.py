@@ -14,6 +14,7 @@ from difflab.lab.conventions.cases import cases
 from difflab.lab.conventions.measure import measure
 from difflab.lab.sweep import run
 from difflab.language import parse
+from difflab.methods import registry
 
 # What heyoka would do if it ended the process that builds an expression.
 STAND_IN = """\
@@ -32,6 +33,7 @@ def heyoka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A package of this name that ends its process; only other processes import it."""
     (tmp_path / "heyoka.py").write_text(STAND_IN, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_processes", {})  # another test's may have the true package
     return "heyoka"
 
 
