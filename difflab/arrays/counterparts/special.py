@@ -27,6 +27,8 @@ from difflab.primitives import (
     log,
     log_remainder,
     logical_and,
+    logical_or,
+    not_equal,
     power,
     si,
     softplus,
@@ -40,17 +42,22 @@ def _of_order(order: int, row: Callable[[Any, Any], Any]) -> Callable[[Any], Any
 
 
 def _relative_entropy(x: Any, y: Any) -> Any:
-    """Return x ln(x/y); 0 at x = 0 ≤ y, and infinite outside of the domain."""
-    x, y = as_array(x), as_array(y)
-    positive = logical_and(greater(x, 0), greater(y, 0))
-    found = where(positive, x, 1.0) * log(where(positive, x, 1.0) / where(positive, y, 1.0))
-    edge = where(logical_and(equal(x, 0), y >= 0), 0.0 * y, math.inf * (1 + absolute(x + y)))
-    return where(positive, found, edge)
+    """Return x ln(x/y); 0 at x = 0 ≤ y, infinite outside of the domain, and nan of nan."""
+    return _entropy(as_array(x), as_array(y), lambda x, y: 0.0)
 
 
 def _divergence(x: Any, y: Any) -> Any:
     """Return x ln(x/y) - x + y, the Kullback-Leibler divergence of two elements."""
-    return _relative_entropy(x, y) - x + y
+    return _entropy(as_array(x), as_array(y), lambda x, y: y - x)
+
+
+def _entropy(x: Any, y: Any, beside: Callable[[Any, Any], Any]) -> Any:
+    """Return x ln(x/y) and what stands `beside` it, with SciPy's values at the edges."""
+    positive = logical_and(greater(x, 0), greater(y, 0))
+    u, v = where(positive, x, 1.0), where(positive, y, 1.0)
+    edge = where(logical_and(equal(x, 0), y >= 0), beside(0.0, y), math.inf)
+    found = where(positive, u * log(u / v) + beside(u, v), edge)
+    return where(logical_or(not_equal(x, x), not_equal(y, y)), x + y, found)
 
 
 def _huber(delta: Any, r: Any) -> Any:
@@ -61,8 +68,13 @@ def _huber(delta: Any, r: Any) -> Any:
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
-    """Return delta² (√(1 + (r/delta)²) - 1), computed without cancellation."""
-    return where(less(delta, 0), math.inf, r * r / (1 + hypot(1.0, r / delta)))
+    """Return delta² (√(1 + (r/delta)²) - 1), computed without cancellation; 0 at delta = 0."""
+    inside = greater(delta, 0)
+    finite = where(less(absolute(r), math.inf), r, 0.0)
+    found = finite * finite / (1 + hypot(1.0, finite / where(inside, delta, 1.0)))
+    found = where(equal(finite, r), found, absolute(r))
+    outside = where(less(delta, 0), math.inf, where(equal(delta, 0), 0.0, delta))
+    return where(inside, found, outside)
 
 
 def _box_cox(x: Any, power_of: Any) -> Any:
