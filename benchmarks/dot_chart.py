@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import bytes_text, seconds
 from difflab.lab.sweep import SweepRow, number
-from difflab.report.canvas import FAINT, INK, marker, seconds_tick, titled_figure
+from difflab.report.canvas import FAINT, INK, marker, ratio_tick, seconds_tick, titled_figure
 from difflab.report.terminal import clean
 
 if TYPE_CHECKING:
@@ -58,15 +58,16 @@ def panel(
     axes.set_xscale("log")
     axes.grid(visible=True)
     axes.tick_params(axis="y", length=0)
-    for row in rows:
-        value = number(row, column)
-        if value is None:
-            continue
+    known = [row for row in rows if number(row, column) is not None]
+    for row in known:
         colour, shape = _STYLES.get(str(row["tool"]), _OTHER)
         own, published = row["tool"] == "difflab", row.get("origin") == "published"
+        beside = [other["tool"] for other in known if place_of(other) == place_of(row)]
+        # Equal figures are all seen.
+        shift = 0.6 * ((beside.index(row["tool"]) + 0.5) / len(beside) - 0.5)
         axes.plot(
-            value,
-            places.index(place_of(row)),
+            number(row, column),
+            places.index(place_of(row)) + shift,
             shape,
             color=colour,
             ms=8 if own else 6,
@@ -123,10 +124,10 @@ def ratio_chart(
     place_of: Callable[[SweepRow], str],
     labels: Mapping[str, str],
     titles: tuple[str, str],
+    across_label: str,
     *,
     across: tuple[float, float],
     line: float = 0.4,
-    foot: float = 0.55,
 ) -> tuple[Figure, Axes]:
     """Draw the ``ratio`` of every row, a line for each task and a rule at 1.
 
@@ -138,17 +139,21 @@ def ratio_chart(
         The text of each task, from top to bottom.
     titles : (str, str)
         The title and the subtitle.
+    across_label : str
+        The label of the axis of ratios.
     across : (float, float)
         The left end and the width of the panel, as shares of the picture's width.
-    line, foot : float
-        The height of a line, and of what is below the panel, in inches.
+    line : float
+        The height of a line, in inches.
     """
     height = 1.9 + line * len(labels)
     canvas = titled_figure((10.0, height), *titles)
     left, width = across
-    axes = canvas.add_axes((left, foot / height, width, 1 - (1.05 + foot) / height))
+    axes = canvas.add_axes((left, 0.62 / height, width, 1 - 1.67 / height))
     panel(axes, rows, list(labels), place_of, "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
+    axes.set_xlabel(across_label)
+    axes.xaxis.set_major_formatter(ratio_tick)
     name_lines(axes, list(labels.values()))
     legend(axes, rows)
     return canvas, axes

@@ -82,6 +82,5 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     )
     left.set_xlabel("time of a Jacobian")
     right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
-    right.xaxis.set_major_formatter("{x:g}")
     right.set_xlabel("Jacobian time / objective time")
     return canvas

@@ -123,7 +123,7 @@ def _reason(rows: Sequence[SweepRow]) -> str:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the share of faults found, by class, and the share of false alarms, by precision."""
     graders = _by_grader(rows)
-    height = 2.6 + 0.36 * len(graders)
+    height = 2.2 + 0.36 * len(graders)
     about = "share of planted faults that a checker finds, and of right gradients it rejects"
     canvas = titled_figure((12.5, height), "gradient checkers, each with its defaults", about)
     grid = canvas.add_gridspec(
@@ -132,7 +132,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         width_ratios=(len(FAULTS) + len(DTYPES), len(DTYPES)),
         left=0.15,
         right=0.95,
-        top=1 - 2.2 / height,
+        top=1 - 1.8 / height,
         bottom=0.2 / height,
         wspace=0.04,
     )

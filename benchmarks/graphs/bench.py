@@ -129,9 +129,8 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "time or memory over difflab's · results were equal before they were timed",
     )
     labels = own_figures(rows, _measure)
-    canvas, axes = ratio_chart(rows, _measure, labels, titles, across=(0.3, 0.4), foot=0.62)
-    axes.xaxis.set_major_formatter("{x:g}×")
-    axes.set_xlabel("over difflab's time or memory, logarithmic", loc="left")
+    label = "time or memory over difflab's"
+    canvas, axes = ratio_chart(rows, _measure, labels, titles, label, across=(0.3, 0.4))
     for place, measure in enumerate(labels):
         text = _ratios(row for row in rows if row["measure"] == measure)
         at = (1.02, place)

@@ -96,9 +96,8 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "time over that of difflab's Taylor series · states were judged before they were timed",
     )
     labels = own_figures(rows, _problem)
-    canvas, axes = ratio_chart(rows, _problem, labels, titles, across=(0.34, 0.62), line=0.3)
-    axes.xaxis.set_major_formatter("{x:g}")
-    return canvas
+    label = "time over difflab's"
+    return ratio_chart(rows, _problem, labels, titles, label, across=(0.34, 0.62), line=0.3)[0]
 
 
 def _problem(row: SweepRow) -> str:

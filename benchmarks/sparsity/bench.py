@@ -127,12 +127,12 @@ def measured(tool: str, problem: str, n: int, timeout: float) -> Row:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the sweeps of each package over the lower bound."""
     titles = (
-        "Coloring of sparse Jacobians",
+        "coloring of sparse Jacobians",
         "sweeps over the lower bound for one direction · Jacobians were correct",
     )
     labels = {_problem(row): _problem(row) for row in rows}
-    canvas, _ = ratio_chart(rows, _problem, labels, titles, across=(0.3, 0.66))
-    return canvas
+    label = "sweeps over the lower bound"
+    return ratio_chart(rows, _problem, labels, titles, label, across=(0.3, 0.66))[0]
 
 
 def _problem(row: SweepRow) -> str:

@@ -18,13 +18,9 @@ from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.bench.shared import (
-    BROWN,
-    GREEN,
     METHOD_STYLES,
-    ORANGE,
     OTHER_STYLE,
-    PURPLE,
-    RED,
+    VIOLET,
     CurveStyle,
     formula_at_point,
     layout,
@@ -278,11 +274,11 @@ def _size(row: SweepRow) -> float:
 
 # Drawn first, since the central difference has the same truncation error and covers it.
 _FORMULA_STYLES = {
-    "complex step": CurveStyle(GREEN, "o", width=3.0),
-    "forward difference": CurveStyle(ORANGE, "^"),
-    "central difference": CurveStyle(RED, "s"),
-    "Richardson, column 1": CurveStyle(PURPLE, "D"),
-    "Richardson, column 2": CurveStyle(BROWN, "v"),
+    "complex step": METHOD_STYLES["complex-step"]._replace(width=3.0),
+    "forward difference": METHOD_STYLES["finite-forward"],
+    "central difference": METHOD_STYLES["finite-central"],
+    "Richardson, column 1": CurveStyle(VIOLET, "d"),
+    "Richardson, column 2": METHOD_STYLES["richardson"],
 }
 
 
@@ -342,7 +338,9 @@ def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
         slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
         about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
-        labels.append(Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour))
+        labels.append(
+            Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour, curve_style.marker)
+        )
     label_ends(axes, labels)
 
 

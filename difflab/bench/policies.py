@@ -26,7 +26,7 @@ from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
-from difflab.report.canvas import Label, label_ends, titled_figure
+from difflab.report.canvas import Label, label_ends, seconds_tick, titled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -312,7 +312,8 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         (11.0, 6.0),
         "memory against time: checkpoint policies on one network",
         f"{size.layers} layers, each checkpointed · a state of {size.rows} × {size.columns} has "
-        f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5",
+        f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5"
+        " · filled: nothing of the library is better in both",
     )
     done = [row for row in rows if row["status"] == "ok"]
     left = canvas.add_axes((0.085, 0.1, 0.45, 0.76))
@@ -343,9 +344,10 @@ def _front(axes: Axes, rows: Sequence[SweepRow], library: str, colour: str, mark
 def _frame(left: Axes, right: Axes) -> None:
     from matplotlib.ticker import MultipleLocator
 
-    left.set(xlabel="seconds of a gradient", ylabel="peak of resident memory")
+    left.set(xlabel="time of a gradient", ylabel="peak of resident memory")
     right.set_xlabel("predicted bytes that the policy keeps")
     left.set_xlim(left=0)
+    left.xaxis.set_major_formatter(seconds_tick)
     step = 2.0 ** round(math.log2(left.get_ylim()[1] / 6))
     for axes in (left, right):
         axes.set_ylim(bottom=0)

@@ -34,7 +34,15 @@ from difflab.lab.record import STORED, cell_types, outcome
 from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.registry import select
 from difflab.report import html
-from difflab.report.canvas import FAINT, Label, label_ends, ticks, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    Label,
+    label_ends,
+    power_tick,
+    ratio_tick,
+    ticks,
+    titled_figure,
+)
 from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
@@ -298,11 +306,11 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         _panel(axes, curves, strong, 1.0, _MOST)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("cost over the cheapest right method")
-        ticks(axes.xaxis, {10.0**k: f"{10**k}×" if k < 3 else f"$10^{k}$×" for k in range(6)})
+        ticks(axes.xaxis, {10.0**k: ratio_tick(10.0**k) for k in range(6)})
     _panel(panels[2], profiles.ulps, strong, _LEAST_ULPS, _MOST_ULPS)
     panels[2].set_title("error of the worst element", loc="left", fontsize=10)
     panels[2].set_xlabel("ULP")
-    ticks(panels[2].xaxis, {10.0**k: f"$10^{{{k}}}$" if k else "1" for k in range(0, 17, 4)})
+    ticks(panels[2].xaxis, {10.0**k: power_tick(10.0**k) for k in range(0, 17, 4)})
     panels[3].set_axis_off()
     panels[3].text(0.0, 1.0, _READING, transform=panels[3].transAxes, va="top", linespacing=1.5)
     return canvas
@@ -319,10 +327,8 @@ def _best_of_families(rows: Sequence[SweepRow], curves: Mapping[str, Sequence[fl
 def _panel(
     axes: Axes, curves: Mapping[str, Sequence[float]], strong: set[str], low: float, high: float
 ) -> None:
-    from matplotlib.ticker import PercentFormatter
-
     axes.set(xscale="log", xlim=(low, high), ylim=(0, 1.02))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.yaxis.set_major_formatter(lambda share, _: percent(share))
     axes.tick_params(labelleft=True)
     axes.grid(visible=True)
     labels = []

@@ -116,6 +116,7 @@ class CurveStyle(NamedTuple):
 # The palette of Okabe and Ito, some colours darkened to be legible as text.
 BLUE, SKY, GREEN = "#0072B2", "#3D9BD1", "#009E73"
 ORANGE, RED, PURPLE, BROWN = "#D98E00", "#D55E00", "#B5578C", "#8C6D1F"
+VIOLET = "#7570B3"
 
 METHOD_STYLES: Mapping[str, CurveStyle] = {
     "symbolic": CurveStyle(PURPLE, "D"),

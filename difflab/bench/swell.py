@@ -207,10 +207,11 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "computed once · × SymPy timed out",
     )
     panels = canvas.subplots(1, len(families), squeeze=False)[0]
-    left, right = (0.04, 0.888) if several else (0.065, 0.77)
+    left, right = (0.055, 0.888) if several else (0.085, 0.77)
     canvas.subplots_adjust(left=left, right=right, bottom=0.1, top=0.815, wspace=0.7)
     for axes, family in zip(panels, families, strict=True):
         _panel(axes, [row for row in rows if row["family"] == family])
+    panels[0].set_ylabel("operations")
     return canvas
 
 

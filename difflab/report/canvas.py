@@ -26,6 +26,8 @@ Caption = tuple[float, str, float, str, str]
 FORMATS = ("svg", "png", "pdf")
 INK = "#1b1c1d"
 FAINT = "#8a8d91"
+_FIRST_POWER = 3
+"""The exponent of ten from which ticks have powers: 1, 10, 100, 10³."""
 _SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -40,6 +42,7 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.color": INK,
     "text.color": INK,
     "axes.axisbelow": True,
+    "axes.formatter.min_exponent": _FIRST_POWER,
     "grid.color": FAINT,
     "grid.alpha": 0.25,
     "grid.linewidth": 0.6,
@@ -109,7 +112,30 @@ def ticks(axis: Axis, positions: Mapping[float, str]) -> None:
 
 def seconds_tick(value: float, _: object = None) -> str:
     """Return a time as the label of a tick, without zeros behind the point."""
-    return seconds(value).replace(".00", "").replace(".0", "")
+    return seconds(value).replace(".00", "").replace(".0", "") if value else "0 s"
+
+
+def power_tick(value: float, _: object = None) -> str:
+    """Return a power of ten as the label of a tick, as logarithmic axes have it in this style.
+
+    Examples
+    --------
+    >>> power_tick(100.0), power_tick(0.01), power_tick(1e-6)
+    ('100', '0.01', '$10^{-6}$')
+    """
+    power = round(math.log10(value))
+    return f"{value:g}" if abs(power) < _FIRST_POWER else f"$10^{{{power}}}$"
+
+
+def ratio_tick(value: float, _: object = None) -> str:
+    """Return a ratio that is a power of ten as the label of a tick.
+
+    Examples
+    --------
+    >>> ratio_tick(10.0), ratio_tick(1e4)
+    ('10×', '$10^{4}$×')
+    """
+    return f"{power_tick(value)}×"
 
 
 def marker(label: str, shape: str, colour: str, edge: str, **options: Any) -> Line2D:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from inspect import unwrap
-from itertools import combinations
+from itertools import combinations, product
 
 import pytest
 from matplotlib.figure import Figure
@@ -29,6 +29,7 @@ def check_picture(
     with style():
         figure = unwrap(draw)(rows)
         check_labels(figure)
+        check_axes(figure)
         pictures = {kind: saved(figure, kind) for kind in STARTS}
         with pytest.raises(InputError, match="cannot draw a picture as 'gif'"):
             saved(figure, "gif")
@@ -39,7 +40,7 @@ def check_picture(
 
 
 def check_labels(figure: Figure) -> None:
-    """Check that no two labels beside points and ends of lines overlap, as they are rendered."""
+    """Check that labels beside points and ends of lines cover neither each other nor a caption."""
     figure.draw_without_rendering()
     # An annotation's own extent includes the line that joins it to its point.
     boxes = {
@@ -50,6 +51,37 @@ def check_labels(figure: Figure) -> None:
     for one, other in combinations(boxes, 2):
         overlapping = boxes[one].overlaps(boxes[other])
         assert not overlapping, f"{one.get_text()!r} covers {other.get_text()!r}"
+    for label, caption in product(boxes, figure.texts):
+        overlapping = caption.get_text() and boxes[label].overlaps(caption.get_window_extent())
+        assert not overlapping, f"{label.get_text()!r} covers {caption.get_text()!r}"
+
+
+def check_axes(figure: Figure) -> None:
+    """Check the sizes of texts, that axes of numbers are labelled, and that ticks have one form.
+
+    A panel may share the label of one above, below or beside it; its title may replace that of
+    the vertical axis.
+    """
+    figure.draw_without_rendering()
+    shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+    small = {text.get_text() for text in shown if text.get_fontsize() < 7.5}
+    assert not small, f"too small to be read in print: {small}"
+    panels = [axes for axes in figure.axes if axes.axison and axes.get_visible()]
+    for axes in panels:
+        place = axes.get_position()
+        column = [o for o in panels if o.get_position().intervalx == pytest.approx(place.intervalx)]
+        row = [o for o in panels if o.get_position().intervaly == pytest.approx(place.intervaly)]
+        labels = {
+            "x": any(other.get_xlabel() for other in column),
+            "y": any(other.get_ylabel() for other in row) or axes.get_title(loc="left"),
+        }
+        for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+            ticks = [text.get_text() for text in axis.get_ticklabels() if text.get_visible()]
+            assert not [text for text in ticks if re.search(r"\de[-+]?\d", text)], ticks
+            if any(re.search(r"\d", text) for text in ticks) and not any(
+                re.search(r"[a-z]{3}", text.replace("mathdefault", "")) for text in ticks
+            ):
+                assert labels[name], f"an axis of {ticks} has no label"
 
 
 def texts(picture: bytes) -> str:

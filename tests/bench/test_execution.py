@@ -196,7 +196,7 @@ def test_the_table_has_every_row() -> None:
 def test_the_picture_has_every_row() -> None:
     check_picture(draw, ROWS)
     shown = texts(draw(ROWS))
-    assert "3.00 µs · pays after 1200 calls" in shown
+    assert "3.00 µs · pays after 1,200 calls" in shown
     assert "3.00 µs · pays at once" in shown
     assert "3.00 µs · never pays" in shown
     assert "wrong result: not timed" in shown

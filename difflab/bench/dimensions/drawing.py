@@ -25,7 +25,6 @@ from difflab.bench.dimensions.winners import (
 )
 from difflab.bench.shared import picture, plot_curve, style_of
 from difflab.core.quantities import bytes_text, seconds
-from difflab.core.quantities import count as count_text
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
@@ -114,8 +113,6 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], size: str, column: str) -> None
     elif column == "peak_bytes":
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter(lambda b, _: bytes_text(int(b)) if b >= 1 else "")
-    else:
-        axes.yaxis.set_major_formatter(lambda k, _: count_text(int(k)) if k >= 1 else "")
 
 
 def _curve(
@@ -176,9 +173,11 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
 
 def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
     """Write the methods beside the panels, with the exponents of their calls or why none ran."""
+    from matplotlib.lines import Line2D
+
     fitted = laws(rows, "call_seconds")
-    top = 1 - 1.0 / canvas.get_figheight()
-    step = 0.56 / canvas.get_figheight()
+    inch = 1 / canvas.get_figheight()
+    top, step = 1 - 1.0 * inch, 0.56 * inch
     for k, name in enumerate(dict.fromkeys(str(row["method"]) for row in rows)):
         look = style_of(name)
         own = [row for row in rows if row["method"] == name]
@@ -187,10 +186,13 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
         if not any(row["status"] == "ok" for row in own):
             about = fill(shorten(clean(f"{own[0]['status']}: {own[0]['message']}"), 56), 30)
         y = top - k * step
-        canvas.text(_RIGHT + 0.012, y, "■", color=look.colour, fontsize=10, va="top")
-        canvas.text(_RIGHT + 0.036, y, clean(name), color=INK, fontsize=9, va="top")
+        sample = [_RIGHT + 0.014, _RIGHT + 0.036], [y - 0.07 * inch] * 2
+        canvas.add_artist(
+            Line2D(*sample, ls=look.dashes, color=look.colour, marker=look.marker, ms=5)
+        )
+        canvas.text(_RIGHT + 0.044, y, clean(name), color=INK, fontsize=9, va="top")
         canvas.text(
-            _RIGHT + 0.036, y - 0.17 / canvas.get_figheight(), about,
+            _RIGHT + 0.044, y - 0.17 * inch, about,
             color=FAINT, fontsize=8.5, va="top", parse_math=False,
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ from difflab.bench.shared import picture
 from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow, number
-from difflab.report.canvas import FAINT, INK, beside, ticks, titled_figure
+from difflab.report.canvas import FAINT, INK, beside, ratio_tick, ticks, titled_figure
 from difflab.report.terminal import Part, Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
@@ -100,14 +100,14 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw every peer's time over difflab's on a logarithmic axis, a panel per number of points."""
     shown = sizes(rows)
     names = list(dict.fromkeys(str(row["peer"]) for row in rows))
-    height = 1.45 + 0.36 * len(names)
+    height = 1.65 + 0.36 * len(names)
     canvas = titled_figure(
         (1.6 + 4.0 * len(shown), height),
         "value and gradient: time over difflab's",
         f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
         f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
     )
-    for axes, chosen in panels(canvas, rows, left=1.35, bottom=0.42, top=0.98):
+    for axes, chosen in panels(canvas, rows, left=1.35, bottom=0.62, top=0.98):
         _panel(axes, chosen, names)
     return canvas
 
@@ -151,7 +151,8 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     # Space for the figures to the right of their dots.
     limits = (low / 1.6, high * (high / low) ** 0.75 * 2)
     heights = {name: float(place) for place, name in enumerate(names)}
-    frame(axes, heights, (low, high * 2), limits, lambda value: f"{value:,.10g}×")
+    frame(axes, heights, (low, high * 2), limits, ratio_tick)
+    axes.set_xlabel("time over difflab's")
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.axvline(1.0, color=INK, lw=1.2)
     for row in rows:

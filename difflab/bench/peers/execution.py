@@ -28,7 +28,7 @@ from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell as SweepCell
 from difflab.lab.sweep import SweepRow, Task, number, trial
 from difflab.language import parse
-from difflab.report.canvas import FAINT, INK, beside, marker, titled_figure
+from difflab.report.canvas import FAINT, INK, beside, marker, seconds_tick, titled_figure
 from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
 
@@ -212,7 +212,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     height = 2.0 + 0.3 * (max(places.values()) + 1)
     canvas = titled_figure(
         (1.9 + 4.2 * len(shown), height),
-        "one model, four ways of execution: seconds of a call and of preparing it",
+        "one model, four ways of execution: time of a call and of preparing it",
         f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
         f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
     )
@@ -246,8 +246,8 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> No
     low, high = min(found), max(found)
     # Space for the figures to the right of the marks.
     limits = (low / 2, high * (high / low) ** 0.8 * 2)
-    frame(axes, places, (low, high), limits, lambda tick: f"$10^{{{round(math.log10(tick))}}}$")
-    axes.set_xlabel("seconds, logarithmic", loc="left")
+    frame(axes, places, (low, high), limits, seconds_tick)
+    axes.set_xlabel("time")
     axes.set_ylim(max(places.values()) + 0.6, -0.6)
     for row in rows:
         _mark(axes, row, places[_named(row)], low)
@@ -264,8 +264,9 @@ def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
     axes.plot(prepare, height, "D", color="white", ms=5, mec=colour, mew=1.2)
     axes.plot(call, height, "o", color=colour, ms=7, mec="white", mew=0.8)
     figures = seconds(call)
-    if number(row, "break_even") is not None:
-        figures += {"never": " · never pays", "1": " · pays at once"}.get(
-            _pays(row), f" · pays after {_pays(row)} calls"
+    calls = number(row, "break_even")
+    if calls is not None:
+        figures += {math.inf: " · never pays", 1.0: " · pays at once"}.get(
+            calls, f" · pays after {calls:,.0f} calls"
         )
     beside(axes, figures, (max(call, prepare), height), (8, 0), fontsize=8, color=INK)

@@ -24,6 +24,7 @@ from difflab.bench.shared import (
     PURPLE,
     RED,
     SKY,
+    VIOLET,
     CurveStyle,
     layout,
     picture,
@@ -45,7 +46,7 @@ from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, number, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
-from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
+from difflab.report.canvas import FAINT, INK, Label, label_ends, power_tick, ticks, titled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +195,7 @@ def _error(answer: Answer, truth: Truth) -> float:
 
 # --- the picture -----------------------------------------------------------------------------
 
-VIOLET, CRIMSON = "#7570B3", "#B3261E"
+CRIMSON = "#B3261E"
 STYLES = {
     "implicit": CurveStyle(BLUE, "o", width=2.4),
     "unrolled": CurveStyle(SKY, "v", "--"),
@@ -230,16 +231,16 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     problems = list(dict.fromkeys(str(row["problem"]) for row in rows))
     ways = [way for way in STYLES if any(row["way"] == way for row in rows)]
     ways += sorted({str(row["way"]) for row in rows} - set(ways))
-    height = 1.9 + 0.21 * len(problems)
+    height = max(1.9 + 0.21 * len(problems), 1.8 + 0.19 * len(ways))
     canvas = titled_figure(
-        (11.6, max(height, 4.6)),
+        (11.6, height),
         "derivatives of solvers: relative error against the true derivative of the solution",
         "left: at the smallest tolerance · × beyond the line: refused, no convergence or too slow"
         " · right: median over the problems that every tolerance solves",
     )
-    top, bottom = 1 - 0.95 / max(height, 4.6), 0.62 / max(height, 4.6)
+    top, bottom = 1 - 0.95 / height, 0.62 / height
     left, right = canvas.subplots(1, 2, width_ratios=(2.2, 1))
-    canvas.subplots_adjust(left=0.165, right=0.865, bottom=bottom, top=top, wspace=0.12)
+    canvas.subplots_adjust(left=0.165, right=0.865, bottom=bottom, top=top, wspace=0.2)
     _errors(left, rows, problems, ways)
     _tolerances(right, rows, ways)
     return canvas
@@ -251,7 +252,9 @@ def _errors(
     """Draw one dot for each problem and way."""
     smallest = min(number(row, "tolerance") or 0.0 for row in rows)
     axes.set(xscale="log", xlim=(SMALLEST / 2, REFUSED * 4), ylim=(len(problems) - 0.5, -0.5))
-    axes.set_xticks([10.0**power for power in range(-15, 1, 3)])  # none beyond the line
+    ends = {SMALLEST: f"≤{power_tick(SMALLEST)}", LARGEST: f"≥{power_tick(LARGEST)}"}
+    decades = {10.0**power: power_tick(10.0**power) for power in (-14, -10, -6, -2)}
+    ticks(axes.xaxis, ends | decades)  # none beyond the line
     axes.set_yticks(range(len(problems)), problems, fontsize=7.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True)
@@ -273,8 +276,9 @@ def _errors(
 
 def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> None:
     """Draw a curve for each way, labelled at its end."""
-    axes.set(xscale="log", yscale="log", xlabel="tolerance of the solver")
-    axes.yaxis.tick_left()
+    axes.set(
+        xscale="log", yscale="log", xlabel="tolerance of the solver", ylabel="median relative error"
+    )
     axes.grid(visible=True)
     sizes = sorted({number(row, "tolerance") or 0.0 for row in rows})
     labels = []
@@ -300,5 +304,6 @@ def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> No
             max(median([errors[size][name] or 0.0 for name in solved]), SMALLEST) for size in own
         ]
         plot_curve(axes, own, curve, style)
-        labels.append(Label(way, sizes[-1], curve[-1], style.colour))
+        labels.append(Label(way, sizes[-1], curve[-1], style.colour, style.marker))
+    axes.set_xlim(sizes[0] / 3, sizes[-1] * 1.5)
     label_ends(axes, labels)

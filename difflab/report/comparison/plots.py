@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import count, seconds
 from difflab.lab.record import MethodRow
-from difflab.report.canvas import INK, beside, inlined, marker, saved, seconds_tick, style, ticks
+from difflab.report.canvas import (
+    INK,
+    beside,
+    inlined,
+    marker,
+    power_tick,
+    saved,
+    seconds_tick,
+    style,
+    ticks,
+)
 from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.view import view
 from difflab.report.terminal import FAMILIES, PLAIN, FamilyStyle, shorten
@@ -151,15 +161,11 @@ def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
     """Set up an axis of errors: exact, then decades of units in the last place."""
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
-    labels = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
+    labels = {_EXACT: "exact"} | {10.0**power: power_tick(10.0**power) for power in powers}
     if any(_height(row.ulps, top) == top for row in rows):
         labels[top] = "∞"
     ticks(axis, labels)
     axis.set_label_text("largest error, in units in the last place (ULP)")
-
-
-def _power(power: int) -> str:
-    return {0: "1", 1: "10", 2: "100"}.get(power, f"$10^{{{power}}}$")
 
 
 def _time_axis(axes: Axes, label: str) -> None:

@@ -14,7 +14,7 @@ from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
 from difflab.referee.verdict import Verdict
-from difflab.report.canvas import FAINT, INK, captions, inlined, saved, style, titled
+from difflab.report.canvas import FAINT, INK, captions, inlined, power_tick, saved, style, titled
 from difflab.report.domain.view import domain_text
 from difflab.report.terminal import clean, shorten
 
@@ -346,7 +346,7 @@ def _errors_along(axes: Axes, x: Array, judged: MethodJudged) -> None:
         axes.scatter(x[chosen], height[chosen], c=inked[chosen], **looks)
     axes.set(yscale="log", ylim=(EXACT / 3, HIGHEST * 5))
     axes.axhline(1.0, color=INK, lw=0.5, alpha=0.5)
-    powers = {10.0**k: f"$10^{{{k}}}$" for k in (5, 10, 15)}
+    powers = {10.0**k: power_tick(10.0**k) for k in (5, 10, 15)}
     heights = {EXACT: "0", 1.0: "1", **powers, HIGHEST: r"$\geq 10^{20}$"}
     axes.set_yticks([*heights], [*heights.values()])
     axes.minorticks_off()
