@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import bytes_text, seconds
 from difflab.lab.sweep import SweepRow, number
-from difflab.report.canvas import FAINT, INK, marker, ratio_tick, seconds_tick, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    decades,
+    marker,
+    ratio_tick,
+    seconds_tick,
+    titled_figure,
+)
 from difflab.report.terminal import clean
 
 if TYPE_CHECKING:
@@ -58,15 +66,15 @@ def panel(
     axes.set_xscale("log")
     axes.grid(visible=True)
     axes.tick_params(axis="y", length=0)
-    known = [row for row in rows if number(row, column) is not None]
-    for row in known:
+    known = [(row, value) for row in rows if (value := number(row, column)) is not None]
+    for row, value in known:
         colour, shape = _STYLES.get(str(row["tool"]), _OTHER)
         own, published = row["tool"] == "difflab", row.get("origin") == "published"
-        beside = [other["tool"] for other in known if place_of(other) == place_of(row)]
+        beside = [other["tool"] for other, _ in known if place_of(other) == place_of(row)]
         # Equal figures are all seen.
         shift = 0.6 * ((beside.index(row["tool"]) + 0.5) / len(beside) - 0.5)
         axes.plot(
-            number(row, column),
+            value,
             places.index(place_of(row)) + shift,
             shape,
             color=colour,
@@ -114,7 +122,7 @@ def two_panels(
     for axes, column in zip((first, second), columns, strict=True):
         panel(axes, rows, places, place_of, column)
     name_lines(first, [clean(str(place)) for place in places])
-    first.xaxis.set_major_formatter(seconds_tick)
+    decades(first.xaxis, seconds_tick)
     legend(second, rows)
     return first, second
 
@@ -153,7 +161,7 @@ def ratio_chart(
     panel(axes, rows, list(labels), place_of, "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
     axes.set_xlabel(across_label)
-    axes.xaxis.set_major_formatter(ratio_tick)
+    decades(axes.xaxis, ratio_tick)
     name_lines(axes, list(labels.values()))
     legend(axes, rows)
     return canvas, axes

@@ -27,6 +27,7 @@ from difflab.report.canvas import (
     INK,
     Label,
     beside,
+    decades,
     label_ends,
     seconds_tick,
     ticks,
@@ -182,7 +183,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> Non
     ticks(axes.xaxis, {size: f"{size:g}" for size in sizes})
     axes.tick_params(labelleft=True)
     if column == "call_seconds":
-        axes.yaxis.set_major_formatter(seconds_tick)
+        decades(axes.yaxis, seconds_tick)
     labels = []
     for name, points in curves.items():
         curve_style = METHOD_STYLES.get(name, OTHER_STYLE)

@@ -23,7 +23,15 @@ from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
-from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Label,
+    decades,
+    label_ends,
+    seconds_tick,
+    titled_figure,
+)
 from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
@@ -222,7 +230,7 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
     }
     axes.set(xscale="log", yscale="log", xlabel="time", ylabel="relative error of the derivative")
     axes.grid(visible=True)
-    axes.xaxis.set_major_formatter(seconds_tick)
+    decades(axes.xaxis, seconds_tick)
     formulas = [one.name for one in FORMULAS if one.name in answered]
     axes.plot([spent[n] for n in formulas], [reached[n] for n in formulas], "-", color=ORANGE, lw=1)
     for name, row in answered.items():

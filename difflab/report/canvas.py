@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -110,13 +110,27 @@ def ticks(axis: Axis, positions: Mapping[float, str]) -> None:
     axis.grid(visible=True)
 
 
+def decades(axis: Axis, tick: Callable[[float, object], str]) -> None:
+    """Label the powers of ten of a logarithmic axis; below a decade 2 and 5 times them too."""
+
+    def minor(value: float, _: object = None) -> str:
+        low, high = sorted(axis.get_view_interval())
+        leading = round(value / 10 ** math.floor(math.log10(value) + 1e-9))
+        return tick(value, _) if high < 10 * low and leading in (2, 5) else ""
+
+    axis.set_major_formatter(tick)
+    axis.set_minor_formatter(minor)
+
+
 def seconds_tick(value: float, _: object = None) -> str:
     """Return a time as the label of a tick, without zeros behind the point."""
     return seconds(value).replace(".00", "").replace(".0", "") if value else "0 s"
 
 
 def power_tick(value: float, _: object = None) -> str:
-    """Return a power of ten as the label of a tick, as logarithmic axes have it in this style.
+    """Return a power of ten, or a small number, as the label of a tick.
+
+    Logarithmic axes have the same labels in this style.
 
     Examples
     --------
@@ -124,16 +138,17 @@ def power_tick(value: float, _: object = None) -> str:
     ('100', '0.01', '$10^{-6}$')
     """
     power = round(math.log10(value))
-    return f"{value:g}" if abs(power) < _FIRST_POWER else f"$10^{{{power}}}$"
+    plain = abs(power) < _FIRST_POWER or not math.isclose(value, 10.0**power)
+    return f"{value:g}" if plain else f"$10^{{{power}}}$"
 
 
 def ratio_tick(value: float, _: object = None) -> str:
-    """Return a ratio that is a power of ten as the label of a tick.
+    """Return a ratio as the label of a tick.
 
     Examples
     --------
-    >>> ratio_tick(10.0), ratio_tick(1e4)
-    ('10×', '$10^{4}$×')
+    >>> ratio_tick(0.5), ratio_tick(10.0), ratio_tick(1e4)
+    ('0.5×', '10×', '$10^{4}$×')
     """
     return f"{power_tick(value)}×"
 

@@ -1,4 +1,4 @@
-"""Labels beside the ends of lines never overlap."""
+"""Labels beside the ends of lines never overlap, and ticks of an axis have one unit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
-from difflab.report.canvas import Label, label_ends, spread, style
+from difflab.report.canvas import Label, decades, label_ends, seconds_tick, spread, style
 from tests.bench.picture_checks import check_labels
 
 
@@ -55,3 +55,19 @@ def test_labels_at_equal_ends_do_not_overlap_and_are_joined_to_them() -> None:
     # A label's marker stands beside it and does not change the data's limits.
     assert len(axes.findobj(Line2D, include_self=False)) >= 3
     assert axes.dataLim.height < 0
+
+
+def test_an_axis_of_less_than_a_decade_has_one_unit() -> None:
+    with style():
+        figure = Figure()
+        wide, narrow = figure.subplots(1, 2)
+        for axes, high in ((wide, 1e-3), (narrow, 7e-6)):
+            axes.set(yscale="log", ylim=(1.5e-6, high))
+            decades(axes.yaxis, seconds_tick)
+        figure.draw_without_rendering()
+        shown = [
+            [text.get_text() for text in axes.yaxis.get_ticklabels(which="both") if text.get_text()]
+            for axes in (wide, narrow)
+        ]
+    assert {"10 µs", "100 µs"} <= set(shown[0]) <= {"1 µs", "10 µs", "100 µs", "1 ms", "10 ms"}
+    assert {"2 µs", "5 µs"} <= set(shown[1]) <= {"1 µs", "2 µs", "5 µs", "10 µs"}

@@ -28,7 +28,7 @@ from difflab.core.quantities import bytes_text, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
-from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
+from difflab.report.canvas import FAINT, INK, decades, seconds_tick, ticks, titled_figure
 from difflab.report.terminal import clean, shorten
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], size: str, column: str) -> None
         own = [row for row in chosen if row["method"] == name]
         _curve(axes, own, size, column, fitted.get(name))
     if column.endswith("seconds"):
-        axes.yaxis.set_major_formatter(seconds_tick)
+        decades(axes.yaxis, seconds_tick)
     elif column == "peak_bytes":
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter(lambda b, _: bytes_text(int(b)) if b >= 1 else "")

@@ -30,7 +30,7 @@ from difflab.bench.shared import (
 )
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, trial
-from difflab.report.canvas import FAINT, INK, seconds_tick, ticks, titled_figure
+from difflab.report.canvas import FAINT, INK, decades, seconds_tick, ticks, titled_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +170,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], column: str) -> None:
     ticks(axes.xaxis, {size: f"{size}" for size in sizes})
     axes.grid(visible=True)
     if column == "call_seconds":
-        axes.yaxis.set_major_formatter(seconds_tick)
+        decades(axes.yaxis, seconds_tick)
     for way, look in STYLES.items():
         curve = {
             int(row["inputs"] or 1): max(float(row[column] or 0), 1e-17)

@@ -235,7 +235,9 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
                 axes.set_visible(False)
             elif i == j:
                 _along(axes, result, down, judged)
-                axes.set_title(f"error along {names[i]}", fontsize=8, loc="left", parse_math=False)
+                axes.set_title(
+                    f"error along {names[i]}, in ULP", fontsize=8, loc="left", parse_math=False
+                )
             else:
                 _pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
                 _scaled(axes.xaxis, result, across)
