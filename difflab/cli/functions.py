@@ -242,9 +242,10 @@ def load_function(target: str) -> Callable[..., Any]:
             raise InputError(
                 f"{target!r} names a file, not a module", hint=f"write {module_name}:{attribute}"
             ) from error
+        folder = f"run difflab in the folder of {name.split('.')[0]}.py"
         raise InputError(
             f"no module named {error.name!r} in the current directory or the installed packages",
-            hint=f"run difflab in the folder of {name.split('.')[0]}.py",
+            hint="problem:SET/NAME is a problem of the library" if name == "problem" else folder,
         ) from error
     except SyntaxError as error:
         line = f"{Path(error.filename or name).name}, line {error.lineno}"

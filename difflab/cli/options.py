@@ -262,6 +262,8 @@ def _lines(content: str, name: str) -> dict[str, Any]:
             if key in found:
                 raise place.error(PointError, f"{key!r} is given twice")
             found[key] = value
+    if not found:
+        raise PointError(f"{name!r} has no value", hint="write a line x1=2 for each input")
     return found
 
 

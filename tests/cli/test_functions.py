@@ -112,6 +112,7 @@ def test_compare(run):
     ("arguments", "message"),
     [
         (["nomodule:loss", *AT], "no module named 'nomodule'"),
+        (["problem:rosenbrock", *AT], "problem:SET/NAME is a problem of the library"),
         (["model:los", *AT], "did you mean 'loss'?"),
         (["model:number", *AT], "'model:number' is not a function"),
         (["model:loss"], "traced at a point, which gives the shapes of its arguments"),

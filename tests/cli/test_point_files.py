@@ -69,6 +69,7 @@ def test_what_stands_later_wins_over_a_file(folder):
         ("a.txt", b"x = [1, 2\n", r"not closed \(a.txt, line 1\)"),
         ("a.txt", b"x = inf", r"not a finite number \(a.txt, line 1\)"),
         ("a.txt", b"x = \xff", "not UTF-8 text"),
+        ("a.txt", b"# only a comment\n", "'a.txt' has no value"),
         ("a.json", b'{"x": 1,\n "y": "2"}', r"'y' is not a finite number.*\(a.json, line 2\)"),
         ("a.json", b'{"x": 1,\n\n "x": 2}', r"'x' is given twice \(a.json, line 3\)"),
         ("a.json", b'{"x": [[1, 2],\n [3]]}', r"rows of 'x' differ in length \(a.json, line 1\)"),

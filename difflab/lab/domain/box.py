@@ -168,7 +168,10 @@ def _range(name: str, ends: Any, scale: str) -> Range:
             f"unknown scale {scale!r} of '{name}'", hint=f"one of: {', '.join(SCALES)}"
         )
     if scale == "log" and low <= 0 <= high:
-        raise PointError(f"the interval of '{name}' contains 0, which has no logarithm")
+        raise PointError(
+            f"the interval of '{name}' contains 0, which has no logarithm",
+            hint="an interval on one side of 0, or a linear scale",
+        )
     return Range(low, high, scale)
 
 
