@@ -195,7 +195,7 @@ class DomainError(InputError):
 
 
 class GraphMismatchError(InputError):
-    """A graph does not compute what the code does that it was recorded from."""
+    """A graph does not have the results of the code from which it was recorded."""
 
 
 class TraceError(InputError):

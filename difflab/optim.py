@@ -139,7 +139,7 @@ class Optimizer:
                         parameter[...] = group.update(value, gradient, memory)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return a copy of the state: what is kept of each parameter, and the settings.
+        """Return a copy of the settings and of the state of each parameter.
 
         Parameters are numbered through all groups, as in PyTorch.
         """
@@ -155,7 +155,7 @@ class Optimizer:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` returned for an optimizer of as many parameters.
+        """Load a state that `state_dict` returned for an optimizer of equally many parameters.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Factorisations of matrices, and what follows from them: least squares, ranks, norms.
+"""Factorisations of matrices and their applications: least squares, ranks, norms.
 
 Leading axes are stacks. Derivatives of eigenvectors and singular vectors divide by the gaps
 between eigenvalues or singular values: where these coincide they are inf or nan, as in PyTorch and
@@ -75,7 +75,7 @@ class Slogdet(NamedTuple):
 
 
 class LeastSquares(NamedTuple):
-    """What `lstsq` returns, in NumPy's order."""
+    """Result of `lstsq`, in NumPy's order."""
 
     x: Array
     residuals: Array

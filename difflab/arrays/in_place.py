@@ -1,4 +1,4 @@
-"""Changes in place, as NumPy makes them: what tensors and traced values share.
+"""Changes in place with NumPy's semantics, for tensors and traced values.
 
 A change computes a new value of the array that owns the elements, and the owner takes that value.
 All its views are read from it again (see `difflab.core.storage`). A graph and a tape record the
@@ -83,7 +83,7 @@ def overwrite(target: Any, new: Any, what: str, *, casting: Any = "same_kind") -
 
 
 def _fitted(target: Any, new: Any, what: str, casting: Any) -> Any:
-    """Return new elements with the shape and the dtype of what they replace."""
+    """Return new elements with the shape and the dtype of the old ones."""
     shape, dtype = shape_of(new), getattr(new, "dtype", None)
     if dtype is None:
         dtype = np.dtype(type(new))

@@ -129,7 +129,7 @@ INVERSE = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 
 
 def _scale(name: str, norm: Norm, n: int) -> float:
-    """Return what a norm multiplies a forward transform by."""
+    """Return the factor by which a norm scales a forward transform."""
     if norm not in INVERSE:
         raise mismatch(
             f"norm of {name} is None, 'backward', 'ortho' or 'forward', not {brief_repr(norm)}"
@@ -222,7 +222,7 @@ def _irfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> A
 
 
 def _hfft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> Any:
-    """Return the real spectrum of what half of a Hermitian array says."""
+    """Return the real spectrum of a Hermitian array that is given by its half."""
     a = as_array(a)
     return _irfft(a.conj(), n, axis, INVERSE.get(norm, norm))
 

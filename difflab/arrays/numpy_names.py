@@ -131,7 +131,7 @@ def full_name(function: Callable[..., Any]) -> str:
 
 
 def alternative_to(name: str) -> str:
-    """Return what to write instead of a function of NumPy's or SciPy's that cannot be used.
+    """Return the replacement of a function of NumPy's or SciPy's that cannot be used.
 
     Examples
     --------

@@ -335,7 +335,7 @@ def _axes(terms: Sequence[str], shapes: Sequence[Shape]) -> list[tuple[str, int]
 
 
 def _order(subscripts: str, shapes: Sequence[Shape], optimize: Any) -> Sequence[Sequence[int]]:
-    """Return which operands are multiplied in each step; what is found is put last."""
+    """Return which operands are multiplied in each step; the product is appended."""
     if not optimize:
         return [range(len(shapes))]
     sketches = [np.broadcast_to(0.0, shape) for shape in shapes]

@@ -66,7 +66,7 @@ def key(seed: int) -> NDArray[np.float64]:
 
 
 def _as_key(name: str, given: Array) -> Array:
-    """Return a key, after checking what can be checked of it."""
+    """Return a key after checking its shape and, if they are known, its words."""
     found = as_array(given)
     if _shape_of(found) != (2,):
         raise mismatch(f"{name} takes a key of shape (2,), not {_shape_of(found)}", ASKS_FOR_A_KEY)
@@ -236,7 +236,7 @@ def _is(given: Array, number: float) -> bool:
 
 
 def _fitting(name: str, given: Array, shape: tuple[int, ...]) -> Array:
-    """Return a parameter that broadcasts to the shape of what is drawn."""
+    """Return a parameter that broadcasts to the shape of the sample."""
     found = as_array(given)
     if not fits(_shape_of(found), shape):
         raise mismatch(f"{name} of the shape {shape} takes no parameter of {_shape_of(found)}")

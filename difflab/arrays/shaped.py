@@ -16,7 +16,7 @@ from difflab.primitives import greater, logical_and, logical_not, logical_or, no
 
 
 class Shaped:
-    """What values with a shape have in common, real or complex."""
+    """Base class of values with a shape, real or complex."""
 
     __slots__ = ()
 

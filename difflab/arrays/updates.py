@@ -24,7 +24,7 @@ _BASIC = frozenset({int, slice, type(Ellipsis)})
 
 
 def chosen_places(key: Any, shape: Shape) -> np.ndarray[Any, Any]:
-    """Return the indices, in the flattened array, of what NumPy's key of any kind selects.
+    """Return the indices, in the flattened array, that a key of NumPy's of any kind selects.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Updates:
 
 
 class Update:
-    """One part of an array, and what it can become; every method returns a new array."""
+    """One part of an array with its updates; every method returns a new array."""
 
     __slots__ = ("_key", "_value")
 
@@ -149,7 +149,7 @@ class Update:
         return replaced(value, places, change(old, _fitted(new, places.shape)))
 
     def _replaced(self, change: Callable[[Any, Any], Any], new: Any, repeated: bool) -> Array:
-        """Replace what integers and slices choose."""
+        """Replace the elements that integers and slices select."""
         value, shape = self._value, self._value.shape
         stored = static_key(self._key, shape)
         params = {"key": stored, "rank": len(shape)}

@@ -1,4 +1,4 @@
-"""Calls of transforms: what a function is differentiated by, and how a derivative is returned.
+"""Calls of transforms: the variables of differentiation, and the form of a derivative.
 
 A transform is written once, for a `Call`. Of Python code the function of a call is a recording of
 one run, and derivatives are computed at its arguments; of a `Function` they are Functions.

@@ -203,7 +203,7 @@ class _Trace(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _known_function(contents: Contents) -> Function:
-    """Return the function of a trace, which holds what the code captured and is dropped."""
+    """Return the function of a trace, with the values that the code captured."""
     function: Function = contents.function.function()
     contents.function = function
     return function

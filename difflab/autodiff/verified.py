@@ -25,7 +25,7 @@ def verified(
     has_aux: bool = False,
     at_point: bool = True,
 ) -> None:
-    """Raise an error unless a recording computes what its code does.
+    """Raise an error unless a recording has the results of its code.
 
     On tensors and on values of a trace around this one there is nothing to compare.
 

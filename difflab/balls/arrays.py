@@ -251,7 +251,7 @@ def _product(a: Matrix, b: Matrix) -> Matrix:
 
 
 def _cofactor(a: Matrix) -> Matrix:
-    """Return the signed determinants of what is left without a row and a column."""
+    """Return the cofactors: signed determinants without a row and a column."""
     size = range(len(a))
     return [
         [

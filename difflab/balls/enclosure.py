@@ -1,4 +1,4 @@
-"""The result of an enclosure: intervals of value, Jacobian and Hessian, and what is in the way."""
+"""The result of an enclosure: intervals of value, Jacobian and Hessian, and obstacles."""
 
 from __future__ import annotations
 

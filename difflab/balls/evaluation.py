@@ -110,7 +110,7 @@ class BallInterpreter(ElementInterpreter):
 
 
 def _form(primitive: Primitive) -> Callable[..., Any] | None:
-    """Return the function of balls by a row's name, or else what its column `flint` states."""
+    """Return the function of balls of a primitive's name, or else of its column `flint`."""
     stated = primitive.flint
     if primitive.name in FUNCTIONS:
         return FUNCTIONS[primitive.name]

@@ -85,7 +85,7 @@ def shown_as(name: str) -> Iterator[None]:
 
 
 class Progress(str):
-    """How far a computation is, and what it has found, for a parent that stops this process."""
+    """Progress and partial results of a computation, for a parent that stops this process."""
 
     found: Any = None
 
@@ -212,6 +212,6 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 @lru_cache(maxsize=4)
 def _unpickled(function: bytes) -> Function:
-    """Return a function, which keeps what was prepared for its last points."""
+    """Return a function, which caches the preparation of its last points."""
     found: Function = pickle.loads(function)  # noqa: S301 - from the parent process
     return found

@@ -140,7 +140,7 @@ _starts: Mapping[tuple[int, bytes], Any] = {}  # global, as FLINT's precision is
 
 
 def _batch(function: Function, points: Array) -> Mapping[tuple[int, bytes], Any]:
-    """Return what the solvers find at points, by solver and the bytes of its arguments."""
+    """Return the solutions at points, by solver and the bytes of its arguments."""
     graph, found = function.graph, dict[tuple[int, bytes], Any]()
     nodes = np.flatnonzero(graph.matching(_has_equations)).tolist()
     if not nodes:

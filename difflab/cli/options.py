@@ -330,7 +330,7 @@ def _constant(place: SourceLocation) -> float:
 
 
 def _array(place: SourceLocation) -> NDArray[np.float64]:
-    """Read nested brackets of numbers, without recursion."""
+    """Read nested brackets of scalars, without recursion."""
     import numpy as np
 
     assert place.span is not None

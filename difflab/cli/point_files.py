@@ -1,4 +1,4 @@
-"""Files of values for ``--at``: arrays in NumPy's formats, and numbers by name in JSON."""
+"""Files of values for ``--at``: arrays in NumPy's formats, and named values in JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
 
 
 def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
-    """Return the numbers and arrays of a JSON object by their names.
+    """Return the scalars and arrays of a JSON object by their names.
 
     With `trees` a value may also be an object, or a list of objects, of such values.
 

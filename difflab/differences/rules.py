@@ -1,4 +1,4 @@
-"""Difference rules, which state what a user of the ladder wants, and first derivatives."""
+"""Difference rules, the policies of the ladder's users, and first derivatives."""
 
 from __future__ import annotations
 

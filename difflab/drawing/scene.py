@@ -369,9 +369,9 @@ def _key_width(picture: Diagram) -> float:
 
 def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
     """Write the title and the counts above the picture and the key of the shapes below it."""
-    room = int(inner / (0.6 * TITLE))
+    width = int(inner / (0.6 * TITLE))
     drawn.texts.append(
-        SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start")
+        SceneText(one_line(picture.title, width), MARGIN, 28, TITLE, "title", "start")
     )
     drawn.texts.append(SceneText(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
     if picture.legend:

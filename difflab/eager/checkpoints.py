@@ -255,7 +255,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def checkpoint_with(policy: Policy) -> Callable[[F], F]:
-    r"""Return a transform whose functions keep what a policy chooses for the reverse sweep.
+    r"""Return a transform whose functions keep a policy's residuals for the reverse sweep.
 
     ``checkpoint_with(policy)(function)(*args)`` is ``function(*args)``. The reverse sweep computes
     again what it reads and the policy did not keep, from the arguments and the kept values.

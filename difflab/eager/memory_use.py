@@ -181,7 +181,7 @@ def _role(slot: int, arity: int) -> str:
 
 
 def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
-    """Yield what each node keeps if a derivative flows through it."""
+    """Yield the residuals of each node through which a derivative flows."""
     graph = function.graph
     active = graph.reached_from(function.input_nodes)
     opcodes = graph.opcode.tolist()
@@ -231,7 +231,7 @@ def _nbytes(function: Function, node: int, points: int) -> int:
 
 
 def _of_tape(last: TapeStep) -> Iterator[StepEntry]:
-    """Yield what each step up to `last` keeps, in creation order."""
+    """Yield the residuals of each step up to `last`, in creation order."""
     for step in history(last):
         arity = len(step.plan.shapes)
         kept = []

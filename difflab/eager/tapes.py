@@ -32,7 +32,7 @@ Edge = TapeStep | Accumulation
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tape:
-    """What was recorded while a tensor was computed; made by `Tensor.tape`.
+    """The steps recorded while a tensor was computed; made by `Tensor.tape`.
 
     A value is shown if the tape keeps it, if a leaf has it, or if it follows from those; an
     operation whose derivative does not depend on a value keeps none.

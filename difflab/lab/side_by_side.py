@@ -18,7 +18,7 @@ SCHEMA = "difflab.stabilisation/1"
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Two comparisons of one function of real numbers.
+    """Two comparisons of one real function.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The layers: parameters with their first values, and what they compute."""
+"""The layers: parameters with their initial values, and forward computations."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class Module:
             parameter.zero_grad(set_to_none)
 
     def double(self) -> Module:
-        """Return the module: its numbers are float64."""
+        """Return the module, whose dtype is always float64."""
         return self
 
     def to(self, device: Any) -> Module:

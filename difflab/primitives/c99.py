@@ -23,7 +23,7 @@ _NAMES = (
 
 
 def c_name(row: Primitive) -> str:
-    """Return what C99 calls a row, or would call it.
+    """Return the name of a primitive in C99, or the one that it would have.
 
     Examples
     --------

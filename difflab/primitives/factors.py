@@ -1,4 +1,4 @@
-"""Rows of matrix factorisations: eigenvalues, singular values, QR, and what follows from them.
+"""Primitives of matrix factorisations: eigenvalues, singular values, QR, and derived ones.
 
 A row has one value, so a factorisation of several parts is one array that holds the parts below
 each other; the functions of `difflab.arrays.factors` take them apart. The last two axes are the

@@ -212,7 +212,7 @@ def _parts(xp: ModuleType, z: Array) -> Array:
 def _weighted(
     xp: ModuleType, parts: Array, n: int, inner: float, axes: Axes, **out: Array
 ) -> Array:
-    """Multiply what is its own conjugate by 1, and other parts by `inner`, in the parts' dtype."""
+    """Multiply self-conjugate coefficients by 1, and others by `inner`, in their dtype."""
     weights = np.full(n // 2 + 1, inner)
     weights[0] = 1.0
     if n % 2 == 0:

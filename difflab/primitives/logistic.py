@@ -1,4 +1,4 @@
-"""The logistic function and what belongs to it: its integral, and the logarithm of a sum."""
+"""The logistic function, its integral, and the logarithm of a sum of exponentials."""
 
 from __future__ import annotations
 

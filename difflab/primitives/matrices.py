@@ -264,7 +264,7 @@ def _polynomial_slope(a: Any, t: Any) -> Any:
 
 
 def _minors(mp: Any, a: Any) -> Any:
-    """Return the signed determinants of what is left without a row and a column."""
+    """Return the cofactors: signed determinants without a row and a column."""
     size = a.rows
     found = mp.matrix(size, size)
     for row, column in np.ndindex(size, size):

@@ -1,4 +1,4 @@
-"""What kernels of special functions share, portable ones and those that call SciPy's functions.
+"""Helpers of the kernels of special functions, portable ones and those that call SciPy.
 
 A portable kernel ``(xp, *args)`` is a row on real numbers, over universal functions of C99 and
 other rows. Printed code in a language without the function defines what the kernel records:

@@ -51,7 +51,7 @@ FAR_BELOW = (
 
 @helper
 def _tail(xp: Any, x: Any) -> Any:
-    """Return what ln(x·erfcx(x)) + 0.5625 is for x ≥ 1.25."""
+    """Return ln(x·erfcx(x)) + 0.5625 for x ≥ 1.25."""
     return xp.cond(
         x < 1 / 0.35,
         lambda s: polynomial(s, TAIL_ABOVE) / polynomial(s, TAIL_BELOW),

@@ -156,7 +156,7 @@ def _log_near(k: int, j: int, x: Array, bound: float) -> Array:
 
 
 def _falling(j: int, x: Array) -> Array:
-    """Return (1 + x)⁻ʲ, with what 1 + x loses as it is rounded."""
+    """Return (1 + x)⁻ʲ, corrected by the rounding error of 1 + x."""
     above = 1.0 + x
     part = above - 1.0
     lost = (1.0 - (above - part)) + (x - part)

@@ -1,4 +1,4 @@
-"""Certificates: what is needed to check a proof again, as JSON, and the check.
+"""Certificates: the data of a proof that can be checked again, as JSON, and the check.
 
 The text, the mode, the box and its division say what to compute; every other field is compared with
 the result. A certificate of the versions that check it must be the one that they make, number by
@@ -29,7 +29,7 @@ Verdict = Literal["proved", "refuted", "undecided"]
 
 @dataclass(frozen=True)
 class Certificate:
-    """A statement about a derivative graph over a box, with what proves it.
+    """A statement about a derivative graph over a box, with its proof.
 
     Attributes
     ----------

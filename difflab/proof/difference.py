@@ -16,7 +16,7 @@ Box = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Bounded:
-    """What is proved on a box.
+    """The statement that is proved on a box.
 
     Attributes
     ----------

@@ -143,7 +143,7 @@ class PassesReport(tuple[PassStep, ...]):
 
 
 def passes(function: Function) -> PassesReport:
-    """Return what each pass of the pipeline changes, as ``difflab graph --passes`` prints it.
+    """Return the changes by each pass of the pipeline, as ``difflab graph --passes`` prints them.
 
     Returns
     -------

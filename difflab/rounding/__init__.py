@@ -1,4 +1,4 @@
-"""Rounding errors of a graph: where they arise, what they cost, and which dtypes suffice.
+"""Rounding errors of a graph: their origins, their effects, and the dtypes that suffice.
 
 `local` bounds the error of one operation, `sweeps` how much that moves the results, and `budget`
 adds it up; `proof` compares it with ball arithmetic, `advice` says what to rewrite. `dtypes`

@@ -1,4 +1,4 @@
-"""The worst contributions of a budget in words: why they are large, and what to rewrite.
+"""The worst contributions of a budget in words: causes and rewrites.
 
 Cancellation magnifies the errors of its operands by |a|/|a - b|, and a function by its condition
 number |x f'(x)/f(x)| (N. J. Higham, Accuracy and Stability of Numerical Algorithms, ch. 1 and 2).
@@ -61,7 +61,7 @@ DERIVED = "rewrite the value: its derivative is then another sum; or differentia
 
 
 def advised(result: ErrorBudget) -> ErrorBudget:
-    """Return a budget with its worst contributions in words, and with what `stabilise` does."""
+    """Return a budget with its worst contributions and the effect of `stabilise` in words."""
     lines = [line for part in result.parts for line in _explained(part, result)]
     return replace(result, advice=tuple(lines), stable=tuple(_stabilised(result)))
 
@@ -178,7 +178,7 @@ def _because(
     each: Contribution,
     written: set[Key],
 ) -> str:
-    """Return why an error is magnified, and what to write."""
+    """Return the cause of an error's magnification, and a stable form."""
     if cause is None:
         return f": {significant(each.local, 3)} ULP of its own" if each.local > LARGE else ""
     row = graph.primitive(cause)
@@ -206,7 +206,7 @@ def _because(
 
 
 def _stabilised(result: ErrorBudget) -> Iterator[str]:
-    """Yield what `stabilise` rewrites and how many digits of each part that gains."""
+    """Yield the rewrites of `stabilise` and the digits that each part gains."""
     if all(part.ulps <= LARGE for part in result.parts):
         return
     if len(result.function.graph) > REWRITTEN:

@@ -1,4 +1,4 @@
-"""An assignment of dtypes: its record, its NumPy code, its evaluation, and what it is held to."""
+"""An assignment of dtypes: its record, its NumPy code, its evaluation, and its tolerances."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = NDArray[float64]
 
 
 def shares(errors: Any, allowed: Any) -> Array:
-    """Return errors as parts of what is allowed; infinite if one is nan.
+    """Return errors as fractions of the tolerance; infinite if one is nan.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Tolerance:
         return found
 
     def parts(self, found: Array, reference: Array) -> Array:
-        """Return the error of every number, as a part of what is allowed."""
+        """Return the error of every element as a fraction of its tolerance."""
         with np.errstate(invalid="ignore"):
             errors = np.where(found == reference, 0.0, np.abs(found - reference))
         return shares(errors, self.allowed(reference))
@@ -102,7 +102,7 @@ def _grouped(sizes: Array, groups: NDArray[np.int64]) -> Array:
 
 @dataclass(frozen=True)
 class OperationDtype:
-    """The dtype of one operation or input, and what it saves.
+    """The dtype of one operation or input, and the bits that it saves.
 
     Attributes
     ----------

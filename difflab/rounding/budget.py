@@ -1,4 +1,4 @@
-"""The error budget: what each operation's rounding contributes to value and gradient.
+"""The error budget: contributions of each operation's rounding to value and gradient.
 
 The gradient is a graph, too, and has its own budget.
 """
@@ -355,7 +355,7 @@ def _proved(
     chosen: Sequence[int],
     order: int,
 ) -> Budget:
-    """Return the budget with what ball arithmetic proves of it."""
+    """Return the budget with the bounds that ball arithmetic proves."""
     computed = {place: each.value for place, each in zip(chosen, budget.outputs, strict=True)}
     try:
         from difflab.balls.limit import in_time

@@ -173,7 +173,7 @@ class _Search:
 
     @cached_property
     def costs(self) -> dict[int, Array]:
-        """What each format of each node costs in accuracy, as a part of the tolerance."""
+        """Error that each format of each node adds, as a fraction of the tolerance."""
         sweeps = Sweeps(self.function, self.double)
         found = {node: np.zeros(len(self.formats)) for node in self.free}
         for point in self.points[:STEEPEST]:

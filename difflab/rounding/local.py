@@ -35,7 +35,7 @@ _exact = np.frompyfunc(lambda number: Jet(arb(number)), 1, 1)
 
 
 def lifted(value: Any) -> Any:
-    """Return numbers as exact balls; truth values are unchanged."""
+    """Return elements as exact balls; truth values are unchanged."""
     array = np.asarray(value)
     if array.dtype == np.bool_:
         return value if array.ndim else bool(value)
@@ -54,7 +54,7 @@ def farthest(ball: Ball) -> float:
 
 
 def apart(numbers: Iterable[float], balls: Iterable[Ball]) -> tuple[Array, bool]:
-    """Return bounds of the distances of numbers from balls, and whether they are sharp."""
+    """Return bounds of the distances of elements from balls, and whether they are sharp."""
     errors = [arb(number) - arb(ball) for number, ball in zip(numbers, balls, strict=True)]
     found = np.array(list(map(farthest, errors)))
     radii = np.array([float(error.rad()) for error in errors])
@@ -109,7 +109,7 @@ DOCUMENTED = 4.0
 
 
 def is_exact(row: Primitive) -> bool:
-    """Whether a primitive returns its operands, whole numbers or truth values."""
+    """Whether a primitive returns its operands, integers or truth values."""
     if row.structural or row.boolean or row.name in EXACT or isinstance(row.rule, Select):
         return True
     return row.shape is None and isinstance(row.rule, Elementwise) and not any(row.rule.maps)
@@ -260,7 +260,7 @@ def _significant_bits(x: Array) -> Array:
 def _accumulated(
     row: Primitive, given: Sequence[Array], y: Array, params: Mapping[str, Any], form: FloatFormat
 ) -> Array:
-    """Return γₙ times the result for absolute values: n numbers are added or multiplied."""
+    """Return γₙ times the result for absolute values: n elements are added or multiplied."""
     axes = params.get("axes", (-1,))
     terms = math.prod(given[0].shape[axis] for axis in axes) if given[0].ndim else 1
     if row.name not in ("convolve", "correlate", "matmul"):
@@ -276,5 +276,5 @@ def _accumulated(
 
 
 def _whole(given: Sequence[Array], sizes: Array, form: FloatFormat) -> Any:
-    """Return where sums are of whole numbers that the format holds."""
+    """Return where sums are of integers that the format represents."""
     return all(np.all(x == np.rint(x)) for x in given) & (sizes <= 2.0**form.digits)

@@ -89,7 +89,7 @@ def _read(output: Jet, order: int, n: int) -> list[Ball]:
 def largest_effect(
     sweeps: Sweeps, point: Array, errors: Sequence[Any], output: int
 ) -> tuple[float, str]:
-    """Return a bound of what rounding moves an output, the terms of higher order included.
+    """Return a bound of the rounding error of an output, the terms of higher order included.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def largest_effect(
 def _wide_values(
     graph: Graph, known: Mapping[int, Any], errors: Sequence[Any], kept: set[int]
 ) -> tuple[list[Any], str]:
-    """Return the kept nodes as balls, each result widened by its error, and what is undecided."""
+    """Return the kept nodes as balls, each widened by its error, and why one is undecided."""
     interpreter = BallInterpreter()
     operations = [interpreter.operation(row) for row in graph.primitives]
     values: list[Any] = [None] * len(graph)

@@ -169,7 +169,7 @@ def placed_at(error: DomainError, after: str, before: str = "") -> DomainError:
 
 
 def effect(bar: Any, error: Any) -> float:
-    """Return |ā| δ of an operation, summed over its elements: what moves the output at most.
+    """Return |ā| δ of an operation, summed over its elements: a bound of its effect on the output.
 
     It is infinite where the adjoint of an element with an error is undefined, which bounds nothing.
 

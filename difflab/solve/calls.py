@@ -1,4 +1,4 @@
-"""Calls of solvers: settings, what is recorded of functions, and how a solution is returned."""
+"""Calls of solvers: settings, traces of functions, and the form of the returned solution."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Solver = Callable[..., tuple[Function, Rule | None]]
 
 @dataclass
 class OptimizeResult:
-    """What a solver found, with SciPy's names.
+    """The result of a solver, with SciPy's names.
 
     Attributes
     ----------
@@ -155,14 +155,14 @@ class Equation:
 
 
 def as_array(x: Any) -> Any:
-    """Return a list of numbers as an array, as SciPy does; other trees as they are."""
+    """Return a list of scalars as an array, as SciPy does; other trees as they are."""
     if isinstance(x, list) and x and all(shape == () for shape in map(np.shape, flatten(x)[0])):
         return _array(x)
     return x
 
 
 def _array(numbers: Any) -> Any:
-    """Return nested lists of numbers as an array."""
+    """Return nested lists of scalars as an array."""
     if not isinstance(numbers, list):
         return numbers
     rows = [_array(one) for one in numbers]

@@ -295,7 +295,7 @@ def _vector(values: Sequence[Any]) -> Any:
 
 
 def _is_row(times: Any) -> bool:
-    """Whether something is a list of numbers, at least one."""
+    """Whether an argument is a nonempty list of scalars."""
     row = isinstance(times, list | tuple | range) and len(times) > 0
     return row and all(np.shape(time) == () for time in times)
 
@@ -311,7 +311,7 @@ def _parts(vector: Any, shapes: Sequence[Shape]) -> list[Any]:
 
 
 def _precision(leaf: Any) -> Precision:
-    """Return float32 for what is float32; Python's numbers are float64."""
+    """Return the dtype, float32 or float64; Python's scalars are float64."""
     return SINGLE if precision_of(leaf) is SINGLE else DOUBLE
 
 

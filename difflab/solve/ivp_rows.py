@@ -85,7 +85,7 @@ class _Trajectory(Rule):
     def solved(
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
-        """Return what the steps give in float64, by machine code where it is one point's."""
+        """Return the results of the steps in float64, by machine code for a single point."""
         numbers = type(on) is ArrayInterpreter and on.xp is np
         symbolic = numbers and any(np.asarray(value).dtype == object for value in values)
         if symbolic or not isinstance(on, ArrayInterpreter | CarrierInterpreter):

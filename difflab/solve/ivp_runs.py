@@ -59,7 +59,7 @@ class Integrator:
         self.system = system
 
     def run(self, y: Array, theta: Array, h: float) -> Any:
-        """Return what `integration` states, for arrays."""
+        """Return the integration of arrays, as `integration` defines it."""
         return self._whole(y, theta, h)
 
     def back(self, y: Array, theta: Array, h: float, bar: Array) -> tuple[Array, Array]:
@@ -251,7 +251,7 @@ def _shapes(n: int, p: int) -> list[Shape]:
 
 
 def _compiled(function: Function) -> Any:
-    """Return the machine code of a function, or what computes it where there is none."""
+    """Return the machine code of a function, or an evaluator where there is none."""
     try:
         call = compile(function, target="native" if available() else "auto").unchecked()
     except UnsupportedError:

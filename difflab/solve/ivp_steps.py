@@ -93,7 +93,7 @@ class System:
 
 
 class Try(NamedTuple):
-    """What one step gives: the state after it, its length, the next one's, and acceptance."""
+    """Result of one step: the state after it, its length, the next length, and acceptance."""
 
     state: Any
     length: Any

@@ -89,7 +89,7 @@ def _rule(
     example: str | None = None,
     **danger: float,
 ) -> TableRule:
-    """Return a rule of the table; what is not given is the plain or the stable form as shown."""
+    """Return a rule of the table; omitted forms are the plain or the stable form as shown."""
     example = example or plain
     return TableRule(plain, stable, why, example, danger, pattern or example, replacement or stable)
 

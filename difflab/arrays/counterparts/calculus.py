@@ -52,7 +52,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 
 
 def _beside(part: Any, a: Any, along: int) -> Any:
-    """Return what stands before or after an array; a scalar is repeated."""
+    """Return the padding before or after an array; a scalar is repeated."""
     part = as_array(part)
     if shape_of(part):
         return part

@@ -136,7 +136,7 @@ def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
 
 
 def _at_computed(ordered: Any, q: Any, size: int, missing: bool) -> Any:
-    """Return what lies at the share `q` of the elements, or between two of them."""
+    """Return the quantile `q` of the elements, interpolated between two of them."""
     count: Any = float(size)
     if missing:
         count = arrays.sum(where(equal(ordered, ordered), 1.0, 0.0), -1, keepdims=True)

@@ -71,7 +71,7 @@ class Backward:
 
     @property
     def sweep(self) -> Loop:
-        """The loop back. It loops over what `history` returns, arrays, and results' cotangents."""
+        """The reverse loop, over the arrays of `history` and the results' cotangents."""
         loop, rest, c = self.loop, self.rest, self.loop.carries
         kept, count = len(self.ahead.outputs), len(loop.body.inputs)
         constants = rest.input_nodes[kept + c + loop.arrays : kept + count]
@@ -95,7 +95,7 @@ class Backward:
         return Loop(body, carried, len(self._looped), loop.steps, not loop.reverse)
 
     def cotangents(self, found: Sequence[Node], looped: Sequence[Node]) -> list[Node | None]:
-        """Return the arguments' cotangents, given what `sweep` returns and what it loops over."""
+        """Return the arguments' cotangents from the results of `sweep` and its operands."""
         c, end = self.loop.carries, self.loop.carries + self.loop.arrays
         carried = c + len(self.summed)
         stacks = dict(zip(self._looped, looped, strict=True))

@@ -82,7 +82,7 @@ def called_on(
     structure: Structure,
     places: Sequence[int],
 ) -> tuple[Callable[[list[Node]], list[Node]], list[tuple[list[Any], Structure]]]:
-    """Return a function of the leaves at some places, and a list for the whole results.
+    """Return a function of the leaves at some indices, and a list for the whole results.
 
     It returns the traced leaves among its results.
     """

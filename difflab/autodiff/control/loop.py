@@ -64,7 +64,7 @@ def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
 def _vjp(
     loop: Loop, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
 ) -> list[Node | None]:
-    """Return the cotangents of arguments: a loop back over the steps that were taken."""
+    """Return the cotangents of arguments: a reverse loop over the steps that ran."""
     back, c = Backward(loop, wanted), loop.carries
     bars = unpacked(y_bar, loop.output_shapes)
     kept = append_loop(back.history, args)[c:]

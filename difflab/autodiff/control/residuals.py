@@ -1,4 +1,4 @@
-"""What a loop keeps of each step for the way back, and what it computes again."""
+"""Residuals of a loop: the values kept of each step, and those recomputed in reverse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ It is written once and read once, after all steps in between.
 
 @dataclass(frozen=True)
 class Divided:
-    """A function of early and late inputs: what it computes early and keeps, and the rest.
+    """A function of early and late inputs, split into its early part, which is kept, and the rest.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ Rule = Callable[..., Any]
 
 
 def is_traced(leaves: Sequence[Any]) -> bool:
-    """Whether a value is traced, so that what is computed from it must be recorded."""
+    """Whether a value is traced, so that operations on it must be recorded."""
     for leaf in leaves:  # noqa: SIM110  # a generator costs more, and loops ask in every step
         if isinstance(leaf, Node):
             return True
@@ -50,7 +50,7 @@ def _shape_of(leaf: Any) -> Shape:
 
 
 def require_equal_shapes(before: Sequence[Shape], after: Sequence[Shape], what: str) -> None:
-    """Raise `ShapeError` unless what a loop carries keeps its shapes."""
+    """Raise `ShapeError` unless the carried values of a loop keep their shapes."""
     if before == after:
         return
     for old, new in zip(before, after, strict=True):

@@ -60,7 +60,7 @@ class Rule:
 
 
 def solution(function: Function, rule: Rule, values: Sequence[Node]) -> list[Node]:
-    """Append what a solver computes to the graph of its arguments; return its outputs."""
+    """Append a solver to the graph of its arguments; return its outputs."""
     return appended(Solution(function, rule=rule), values)
 
 

@@ -67,7 +67,7 @@ class PlainLoop:
         return leaves
 
     def stepped(self, tree: Any, most: int) -> tuple[Any, State]:
-        """Take some steps on plain values; return the value and what the loop is then."""
+        """Run some steps on concrete values; return the value and the state of the loop."""
         cond_fun, body_fun = self.cond_fun, self.body_fun
         kind, known = _plain_types(tree)
         shapes, sized = self.shapes, any(self.shapes)
@@ -128,7 +128,7 @@ def repeated(
 
 
 def recorded_loop(loop: PlainLoop) -> tuple[WhileLoop, list[Any]]:
-    """Return a loop as functions, and what these use of the code's surroundings.
+    """Return a loop as functions, and the values that these capture.
 
     Raises
     ------
@@ -177,5 +177,5 @@ def _plain_types(tree: Any) -> tuple[Any, list[type]]:
 
 
 def _key(value: Any) -> Any:
-    """Return what equal nodes have in common, which both functions may read."""
+    """Return a key that is the same for all objects of one node, which both functions may read."""
     return (id(value.builder), value.id) if isinstance(value, Node) else id(value)

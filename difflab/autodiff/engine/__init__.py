@@ -1,1 +1,1 @@
-"""The sweeps, graph to graph: forward, reverse, elimination, and what they share."""
+"""The sweeps, graph to graph: forward, reverse, elimination, and their common parts."""

@@ -194,7 +194,7 @@ def _on_unit_seeds(one: Function, inputs: list[Node]) -> list[Node]:
 
 
 def split(function: Function, known: int, early: int) -> tuple[Function, Function]:
-    """Divide a function into what its first inputs determine, and the rest.
+    """Partition a function into the part that its first inputs determine, and the rest.
 
     Parameters
     ----------

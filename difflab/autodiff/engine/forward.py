@@ -152,7 +152,7 @@ def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None])
 def moved_mask(
     sweep: Sweep, dots: Sequence[Masked | None], through: Callable[[list[Node]], Node]
 ) -> int:
-    """Return where the result of a linear primitive depends on what the masks let pass.
+    """Return where the result of a linear primitive depends on the elements of the masks.
 
     `through` applies the primitive.
     """

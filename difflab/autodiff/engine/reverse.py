@@ -106,7 +106,7 @@ def _join(sweep: Sweep, parts: list[Masked]) -> None:
 def _contributions(
     sweep: Sweep, number: int, y_bar: Masked, active: bytearray
 ) -> list[tuple[int, Masked]]:
-    """Return what a node's cotangent contributes to each argument a derivative flows to."""
+    """Return the contributions of a node's cotangent to those of its active arguments."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))

@@ -176,7 +176,7 @@ class _Changes:
         return params
 
     def _drop_signs(self, node: int) -> None:
-        """Take x for the factors |x| of what has an even power."""
+        """Replace the factors |x| of an even power by x."""
         waiting = [(node, self.graph.arguments(node)[0])]
         while waiting:
             user, step = waiting.pop()

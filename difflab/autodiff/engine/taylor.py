@@ -151,7 +151,7 @@ class _SeriesExpansion:
         return self._node(resolved(self.builder, Masked(number, series.mask)))
 
     def _compute(self, series: Series, k: int) -> None:
-        """Compute the derivatives up to order k, and what they depend on."""
+        """Compute the derivatives up to order k, and their dependencies."""
         stack = [(series, k)]
         while stack:
             current, order = stack[-1]

@@ -17,7 +17,7 @@ Names = str | Sequence[str]
 
 @dataclass(frozen=True)
 class ChosenInputs:
-    """What to differentiate by.
+    """The variables of differentiation.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ChosenInputs:
 
     @classmethod
     def of(cls, function: Function, wrt: Names, what: str) -> ChosenInputs:
-        """Return what names choose: whole inputs, such as ``"w"``, and elements, as ``"w[0,2]"``.
+        """Return the selected variables: whole inputs, as ``"w"``, and elements, as ``"w[0,2]"``.
 
         Raises
         ------
@@ -64,7 +64,7 @@ class ChosenInputs:
 
 
 def _with_elements(function: Function, names: Sequence[str], sizes: dict[str, int]) -> ChosenInputs:
-    """Return what names choose, if some of them are elements of arrays."""
+    """Return the selected variables, if some of them are elements of arrays."""
     owners: dict[str, None] = {}
     wanted: list[tuple[str, int]] = []
     for name in names:

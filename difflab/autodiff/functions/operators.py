@@ -102,7 +102,7 @@ def _contracted(blocks: Function, function: Function, sources: Positions) -> Fun
 def _over(
     inputs: Sequence[tuple[str, Shape]], call: Callable[[list[Node]], list[Node]]
 ) -> Function:
-    """Return what code computes of inputs with these names and shapes."""
+    """Trace code on inputs with these names and shapes."""
     builder = Builder(simplify=True)
     nodes = [Node(builder, builder.input(name, shape)) for name, shape in inputs]
     outputs = [node.id for node in call(nodes)]
@@ -140,7 +140,7 @@ class _Rows:
     weights: NDArray[np.float64] | None = None
 
     def seeds(self, shapes: Sequence[Shape]) -> list[Callable[[Builder], Node]]:
-        """Return what appends the directions of inputs of these shapes to a builder."""
+        """Return a function that appends the directions of such inputs to a builder."""
         starts = accumulate(map(math.prod, shapes), initial=0)
         return [
             partial(self._seed, start, shape) for start, shape in zip(starts, shapes, strict=False)
@@ -160,7 +160,7 @@ class _Rows:
 
     @property
     def weighting(self) -> Callable[[Builder], Node] | None:
-        """What appends the weights to a builder; None if all are 1."""
+        """The function that appends the weights to a builder; None if all are 1."""
         return None if self.weights is None else partial(_array, self.weights)
 
 

@@ -29,7 +29,7 @@ Form = Callable[[Node, list[Node]], Sequence[Node]]
 def expansion(
     sweep: Sweep, curves: Curves, outputs: Sequence[int], order: int, form: Form
 ) -> list[int]:
-    """Return what a form makes of each of the outputs and its derivatives up to `order`."""
+    """Apply a form to each of the outputs and its derivatives up to `order`."""
     targets, zero = [sweep.function.outputs[i] for i in outputs], sweep.constant(0)
     found: list[int] = []
     for number, terms in zip(targets, taylor_terms(sweep, curves, targets, order), strict=True):

@@ -1,4 +1,4 @@
-"""Names of values, by which checkpoint policies choose what is kept."""
+"""Names of values, by which checkpoint policies select residuals."""
 
 from __future__ import annotations
 

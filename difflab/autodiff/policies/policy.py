@@ -149,7 +149,7 @@ def require_policy(policy: Any) -> None:
 
 @dataclass(frozen=True)
 class Account:
-    """What a policy keeps of a function, and what the reverse sweep computes again.
+    """The values of a function that a policy keeps, and those that the reverse sweep recomputes.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Account:
 
 
 def account(policy: Policy, function: Callable[..., Any], *args: Any) -> Account:
-    """Return what a policy keeps of a call, and what it computes again.
+    """Return the values of a call that a policy keeps, and those that it recomputes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the reverse sweep of a function reads, and the sweep from values that were kept."""
+"""The values that a function's reverse sweep reads, and the sweep from kept values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from difflab.graph.rewritten import selected
 
 
 def is_kept(graph: Graph, node: int) -> bool:
-    """Whether a node's value can be kept; what only moves data, or is a truth value, cannot."""
+    """Whether a node's value can be kept; data movement and truth values cannot."""
     row = graph.primitive(node)
     return row is not None and not row.structural and not row.boolean
 

@@ -1,1 +1,1 @@
-"""Solvers as graphs, and the derivatives of what they solve for (the implicit function theorem)."""
+"""Solvers as graphs, and the derivatives of their solutions (the implicit function theorem)."""

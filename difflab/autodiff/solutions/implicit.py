@@ -166,7 +166,7 @@ class Implicit(Rule):
     def solved(
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
-        """Return what the solver finds; in mpmath, to its working precision."""
+        """Return the solution; in mpmath, to its working precision."""
         found = solve()
         return self._refined(on, found, values) if isinstance(on, MpmathInterpreter) else found
 

@@ -132,7 +132,7 @@ class Newton:
         return zero_if_solved(value, -divided(_regular(slope), value))
 
     def merit(self, x: Any, params: Sequence[Node]) -> Any:
-        """Return what each step decreases."""
+        """Return the merit function, which each step decreases."""
         return norm(inlined(self.equations.flat, [x, *params])[0])
 
     def begun(self, x: Any, params: Sequence[Node]) -> Any:
@@ -140,7 +140,7 @@ class Newton:
         return x
 
     def moved(self, x: Any, dx: Any, params: Sequence[Node]) -> Any:
-        """Return what a step leads to."""
+        """Return the iterate after a step."""
         return x + dx
 
     def enough(self, x: Any, last: Any, t: Any, limit: Any, params: Sequence[Node]) -> Any:
@@ -148,7 +148,7 @@ class Newton:
         return self.merit(last, params) < (1 - 1e-4 * t) * limit
 
     def valid(self, x: Any, params: Sequence[Node]) -> Any:
-        """Return whether the point is what is looked for; None where any solution is."""
+        """Return whether the point is a wanted solution; None where any solution is."""
         return None
 
     def _going(self, value: list[Node], params: list[Node]) -> Any:

@@ -121,7 +121,7 @@ class Quadrature(Rule):
 
     @property
     def results(self) -> list[Shape]:
-        """The shapes of what the integrand returns."""
+        """The shapes of the integrand's results."""
         return list(self.integrand.output_shapes)
 
     def function(self) -> Function:
@@ -193,7 +193,7 @@ class Quadrature(Rule):
         return [*self.results, (), (), *self._arguments, *more]
 
     def _divided(self, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
-        """Return the arguments, and what follows them."""
+        """Return the arguments, and the values after them."""
         first = len(self.results) + 2
         second = first + len(self._arguments)
         return nodes[first:second], nodes[second:]

@@ -278,5 +278,5 @@ def _divided(
     known: int,
     early: int,
 ) -> tuple[Function, Function]:
-    """Return the two parts of a sweep: what the point determines, and the linear rest."""
+    """Partition a sweep into the part that the point determines, and the linear rest."""
     return split(transform(function, sources, outputs), known, early)

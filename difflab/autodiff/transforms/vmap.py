@@ -126,7 +126,7 @@ def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
 
 
 def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> list[Any]:
-    """Return the results of `step` examples at a time; what they share is computed once."""
+    """Return the results of `step` examples at a time; shared values are computed once."""
     rest, shared, pieces = run.function, list[Any](), []
     if run.captured:
         prepare, rest = run.derived(_divided, len(run.captured))
@@ -140,7 +140,7 @@ def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> l
 
 
 def _divided(function: Function, captured: int) -> tuple[Function, Function]:
-    """Return what the last inputs, which all examples share, determine, and the rest."""
+    """Partition at the last inputs, which all examples share: what they determine, and the rest."""
     first = len(function.inputs) - captured
     nodes = function.input_nodes
     return split(replace(function, input_nodes=(*nodes[first:], *nodes[:first])), captured, 0)

@@ -206,7 +206,7 @@ def _result(call: Call, parts: Sequence[Any]) -> Any:
 
 
 def _require_method(operator: Operator, method: str, key: Any, samples: int | None) -> None:
-    """Raise `InputError` unless the method exists and has what it needs."""
+    """Raise `InputError` unless the method exists and has its arguments."""
     known = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
     if not isinstance(method, str) or method not in known:
         raise InputError(

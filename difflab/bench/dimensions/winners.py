@@ -196,7 +196,7 @@ def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
 
 
 def pays(first: Cost, second: Cost) -> Interval | None:
-    """Return the numbers of calls for which `first` costs no more than `second`, or None.
+    """Return the interval of calls for which `first` costs no more than `second`, or None.
 
     The costs cross once, at the break-even ``k = (p₁ - p₂)/(c₂ - c₁)``.
 

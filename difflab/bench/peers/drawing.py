@@ -133,7 +133,7 @@ def frame(
     limits: tuple[float, float],
     label: Callable[[float], str],
 ) -> None:
-    """Set up a panel: the names at their heights, and the decades of what is reached."""
+    """Set up a panel: the names at their heights, and the decades of the range `reached`."""
     axes.set(xscale="log", xlim=limits)
     axes.set_yticks(list(names.values()))
     axes.set_yticklabels(list(names), parse_math=False)

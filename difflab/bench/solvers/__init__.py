@@ -1,1 +1,1 @@
-"""Derivatives of what solvers return, against the true derivative of the solution."""
+"""Derivatives of solvers' results, against the true derivative of the solution."""

@@ -1,4 +1,4 @@
-"""Derivatives of solutions: what each way returns, against the true derivative."""
+"""Error of the derivative of a solution by each way of differentiating it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def known() -> dict[str, Any]:
 
 
 def right_side(problem: SolverProblem, library: Any) -> Callable[..., list[Any]]:
-    """Return ``f(t, y, p)`` of lists of numbers of any library; `library` is an interpreter."""
+    """Return ``f(t, y, p)`` of lists of scalars of any library; `library` is an interpreter."""
     function: Function = problem.function
     names = {name: ("y", k) for k, name in enumerate(problem.start)}
     names |= {name: ("p", k) for k, name in enumerate(problem.at)}

@@ -50,7 +50,7 @@ class SolverProblem(Problem):
 
     @cached_property
     def at(self) -> dict[str, Any]:
-        """The parameters: numbers and arrays, in the order of the columns of the derivative."""
+        """The parameters: scalars and arrays, in the order of the columns of the derivative."""
         found = assignments(self.header["at"], self)
         return {
             name: value if isinstance(value, float) else np.array(value, dtype=np.float64)
@@ -59,7 +59,7 @@ class SolverProblem(Problem):
 
     @property
     def about(self) -> str:
-        """What is difficult about it."""
+        """The difficulty of the problem."""
         return self.header.get("about", "")
 
     @property
@@ -68,7 +68,7 @@ class SolverProblem(Problem):
         return sum(np.size(value) for value in self.at.values())
 
     def named(self, key: str) -> list[Any]:
-        """Return the parameters or numbers that a line lists, as ``between: 0, b``."""
+        """Return the parameters or constants that a line lists, as ``between: 0, b``."""
         parts = [part.strip() for part in self.header.get(key, "").split(",")]
         return [part if part in self.at else float(part) for part in parts if part]
 
@@ -97,7 +97,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a way of differentiating returns.
+    """The result of one way of differentiating.
 
     Attributes
     ----------
@@ -241,7 +241,7 @@ class Flat:
         return flat
 
     def listed(self, key: str, p: Any) -> list[Any]:
-        """Return the parameters and numbers that a line lists, as elements of p."""
+        """Return the parameters and constants that a line lists, as elements of p."""
         return [
             p[self.columns[one][1].start] if isinstance(one, str) else one
             for one in self.problem.named(key)

@@ -59,7 +59,7 @@ def of_equations(problem: SolverProblem) -> Truth:
 
 
 def _truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
-    """Return balls as numbers, with the largest relative radius of a row."""
+    """Return the midpoints of balls, with the largest relative radius of a row."""
     bound = 0.0
     for row in jacobian:
         size = max((float(abs(entry).upper()) for entry in row), default=0.0)

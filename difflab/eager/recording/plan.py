@@ -1,4 +1,4 @@
-"""Backward plans: what the pull-back of a row reads and computes, per set of active arguments.
+"""Backward plans: reads and operations of a primitive's pull-back, per set of active arguments.
 
 Both follow from the row's rule alone: its maps are recorded once (as for graphs), and a slot
 that no map reads is not kept. So `+` keeps nothing, `exp` its output and `sin` its input.

@@ -82,7 +82,7 @@ class TapedArray:
         return self._data
 
     def __difflab_version__(self) -> tuple[Storage, int]:
-        """Return what is equal until the values are changed in place."""
+        """Return a key that is equal until the values are changed in place."""
         storage = self._storage
         if storage is None:
             storage = self._storage = Storage()

@@ -396,7 +396,7 @@ def _nothing(*_: Any) -> Contributions:
 def _elementwise(
     step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Return what the cotangent of an elementwise step contributes along each edge."""
+    """Return the contributions of an elementwise step's cotangent along each edge."""
     plan, edges, numbers = step.plan, step.edges or (), step.numbers
     selects = plan.kind is Select
     slots: list[Any] = []
@@ -454,7 +454,7 @@ def _moved(
 def _mixed(
     step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Return what the cotangent of a row that mixes elements contributes along each edge.
+    """Return the contributions along each edge of the cotangent of a primitive that mixes elements.
 
     Every element of an argument may depend on every element of the result, so that a mask
     excludes all of it or nothing. At a leaf, zeros of a product stay zero without a mask.

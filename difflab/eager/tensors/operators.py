@@ -87,7 +87,7 @@ class Changes(TapedArray):
         return bool(self._data.flags.c_contiguous)
 
     def __difflab_renamed__(self, new: Any) -> Any:
-        """Return what a name stands for after an augmented assignment to a number."""
+        """Return the value of a name after an augmented assignment to a scalar."""
         step = self._step
         if isinstance(step, TapeStep) and step.retained is not None and step.retained() is self:
             new.retain_grad()

@@ -348,7 +348,7 @@ class Tensor(Conversions, Operators):
         return isinstance(step, TapeStep) and step.retained is not None and step.retained() is self
 
     def tape(self) -> Tape:
-        """Return what was recorded for this tensor; ``draw()`` and ``table()`` show it.
+        """Return the recorded steps of this tensor; ``draw()`` and ``table()`` show them.
 
         Raises
         ------

@@ -242,14 +242,16 @@ def _require_same(
                 f"the output {function.output_names[k]} has the shape {known.shape} by"
                 f" {source.library}, and {found.shape} by the reading"
             )
-    if all(_near(found, known, _room(function, source, found)).all() for _, found, known in pairs):
+    if all(
+        _near(found, known, _margin(function, source, found)).all() for _, found, known in pairs
+    ):
         return
     moved = [_computed(function, given, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
     for k, found, known in pairs:
         with np.errstate(all="ignore"):
             spread = np.max([np.abs(run[k] - found) for run in moved], axis=0)
         spread = np.where(np.isnan(spread), np.inf, spread)
-        same = _near(found, known, _room(function, source, found) + FACTOR * spread)
+        same = _near(found, known, _margin(function, source, found) + FACTOR * spread)
         if not same.all():
             raise _difference(function, source, values, k, found, known, same)
 
@@ -267,7 +269,7 @@ def _computed(
     ]
 
 
-def _room(function: Function, source: ReaderSource, found: Array) -> Any:
+def _margin(function: Function, source: ReaderSource, found: Array) -> Any:
     """Return the difference that is allowed in any case."""
     relative = ULPS * source.eps
     if _is_special(function):
@@ -280,11 +282,11 @@ def _is_special(function: Function) -> bool:
     return not _SPECIAL.isdisjoint(row.name for row in function.graph.primitives)
 
 
-def _near(found: Array, known: Array, room: Any) -> Any:
+def _near(found: Array, known: Array, margin: Any) -> Any:
     known = np.asarray(known, dtype=np.float64)
     with np.errstate(all="ignore"):
         finite = np.isfinite(found) & np.isfinite(known)
-        return ~finite | (np.abs(found - known) <= room)
+        return ~finite | (np.abs(found - known) <= margin)
 
 
 def _difference(

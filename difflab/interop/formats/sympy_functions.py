@@ -52,7 +52,7 @@ def _folded(function: Callable[..., Node]) -> Rule:
 
 
 def _of(function: Callable[..., Any], *counts: int | None) -> Rule:
-    """Return the rule that applies a function with one of several numbers of arguments."""
+    """Return the rule that applies a function with one of several arities."""
 
     def rule(reader: Any, expression: Any, *values: Node) -> Any:
         if len(values) not in counts:

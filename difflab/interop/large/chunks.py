@@ -299,11 +299,11 @@ def _contents(rows: NDArray[np.float64]) -> memoryview:
 
 
 def _read(
-    points: Points, start: int, stop: int, room: NDArray[np.float64]
+    points: Points, start: int, stop: int, buffer: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
     """Yield points; an error of reading says that it is one."""
     try:
-        yield from points.read(start, stop, room)
+        yield from points.read(start, stop, buffer)
     except OSError as error:
         raise InputError(f"cannot read the points: {reason(error)}") from error
 
@@ -313,6 +313,6 @@ def _memory(rows: int, columns: int) -> NDArray[np.float64]:
 
     A vector that is stored across two lines takes twice as long.
     """
-    room = np.empty(rows * columns + 7)
-    first = -room.ctypes.data // 8 % 8
-    return room[first : first + rows * columns].reshape(rows, columns)
+    buffer = np.empty(rows * columns + 7)
+    first = -buffer.ctypes.data // 8 % 8
+    return buffer[first : first + rows * columns].reshape(rows, columns)

@@ -173,7 +173,7 @@ class _Judging:
         self._truth = dtype.rounded(rounded)
 
     def method(self, answers: Answers) -> MethodJudged:
-        """Return what one method answered, with the verdicts."""
+        """Return the results of one method, with their verdicts."""
         count, dtype = len(self._points), self._dtype
         same = reproduced(answers.value, self._truth, tolerance(answers.family, dtype)).all(
             axis=(1, 2)
@@ -341,7 +341,7 @@ def _together(parts: Sequence[Part], starts: Sequence[int]) -> Part:
 
 
 def _contents(contents: Sequence[Any], starts: Sequence[int]) -> Any:
-    """Return what a field holds of all points: indices of points are counted from the first."""
+    """Concatenate a field of all blocks; indices of points are counted from the first block's."""
     if isinstance(contents[0], np.ndarray):
         return np.concatenate(contents)
     if isinstance(contents[0], Mapping):

@@ -142,7 +142,7 @@ class Case:
 
     @property
     def identity(self) -> str:
-        """Hash of the identity `what`."""
+        """Hash of the identity of a case."""
         return digest(self.what)
 
     @property

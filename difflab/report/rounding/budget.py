@@ -95,7 +95,7 @@ def _bar(share: float) -> str:
 
 
 def _results(part: Budget) -> Iterator[tuple[str, str]]:
-    """Yield the budget of each of the worst outputs, and what is proved of it."""
+    """Yield the budget of each of the worst outputs, and the proved bounds of its error."""
     for each in sorted(part.outputs, key=lambda each: -each.ulps)[:3]:
         bound = f"{significant(each.value)} ± {significant(each.bound, 3)}"
         actual = f", error {significant(each.error, 3)}" if math.isfinite(each.error) else ""

@@ -192,7 +192,7 @@ class Point(_Vector):
         return type(self)(self.at(numbers), self.root)
 
     def outputs(self, result: Any) -> Outputs:
-        """Return what the function returned."""
+        """Return the result of the function."""
         return Outputs(result)
 
     def infinite(self, found: Outputs) -> DomainError:

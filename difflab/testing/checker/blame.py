@@ -102,7 +102,7 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
             break
         seen = judged_along(check.probe, gradient, along, check.cotangent, doubted=seen)
         # What neighbouring arguments change was part of the first verdict.
-        seen = replace(seen, room=max(seen.room, found.room))
+        seen = replace(seen, margin=max(seen.margin, found.margin))
         if not seen.wrong:
             return
     parts = parts or [_WrongPart(0, check.point.n, None)]
@@ -116,8 +116,8 @@ def _without(seen: Directional, part: _WrongPart, along: Array) -> Directional:
     length = float(seen.along[part.start])
     error = replace(seen.error, value=seen.error.value - part.error.value[0] * length)
     # Bars are upper bounds: a second one of the same size is the error of the subtraction.
-    room = seen.room + float(part.error.bar[0]) * abs(length)
-    return replace(seen, along=along, error=error, room=room)
+    margin = seen.margin + float(part.error.bar[0]) * abs(length)
+    return replace(seen, along=along, error=error, margin=margin)
 
 
 def _confirmed(check: GradientCheck, gradient: Array, part: _WrongPart) -> bool:
@@ -125,9 +125,9 @@ def _confirmed(check: GradientCheck, gradient: Array, part: _WrongPart) -> bool:
     error = part.error
     if error is None:
         return True
-    room = float(error.bar[0] + error.half_jump[0])
-    room += _ROUNDINGS * check.probe.eps * abs(float(gradient[part.start]))
-    return not abs(float(error.value[0])) <= room
+    margin = float(error.bar[0] + error.half_jump[0])
+    margin += _ROUNDINGS * check.probe.eps * abs(float(gradient[part.start]))
+    return not abs(float(error.value[0])) <= margin
 
 
 def _mismatch(
@@ -159,7 +159,7 @@ def _mismatch(
         ]
     numeric, yours = _telling_digits(found.numeric, found.yours)
     lines.append(
-        f"along a direction, the derivative is {numeric} ± {found.room:.1g};"
+        f"along a direction, the derivative is {numeric} ± {found.margin:.1g};"
         f" by the gradient it is {yours}"
     )
     if not hint or hint.startswith(_MISSING):
@@ -259,14 +259,14 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
         slopes.append(float(error.value[0]) + float(part @ along[start:stop]))
     actual = np.array(slopes)
     yours = np.array([float(part @ side) for side in sides])
-    room = np.minimum(_ALIKE * np.abs(actual), _OF_ERROR * np.abs(actual - yours)) + noise
+    margin = np.minimum(_ALIKE * np.abs(actual), _OF_ERROR * np.abs(actual - yours)) + noise
     if not np.isfinite(actual).all() or not (np.abs(actual - yours) > _CLEARER * noise).any():
         return ""
     if not part.any():
         return f"{_MISSING}: all of the gradient of {name} is zero"
     for text, right in guesses(part, leaf.shape, complex_=leaf.complex):
         there = np.array([float(right @ side) for side in sides])
-        if (np.abs(there - actual) <= room).all() and (np.abs(there - yours) > 2 * room).any():
+        if (np.abs(there - actual) <= margin).all() and (np.abs(there - yours) > 2 * margin).any():
             return f"in {name}, likely {text}"
     ratio = yours / actual
     spread = abs(ratio[0] - ratio[1])

@@ -381,8 +381,8 @@ def _confirmed(probe: Probe, rows: Array, truth: NumericJacobian, wrong: BoolArr
         scan = scan_line(changes, np.zeros(len(rows)), 1.0, wrong[:, j])
         if scan.windows:
             seen = scan.estimate(np.maximum(scan.noise, probe.rounding))
-            room = seen.bar + np.abs(seen.half_jump)
-            result[:, j] &= ~(np.isfinite(seen.bar) & (np.abs(seen.value) <= room))
+            margin = seen.bar + np.abs(seen.half_jump)
+            result[:, j] &= ~(np.isfinite(seen.bar) & (np.abs(seen.value) <= margin))
         along[j] = 0.0
     return result
 

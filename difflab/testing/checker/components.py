@@ -342,8 +342,8 @@ def _misplaced(point: Point, yours: Array, truth: NumericJacobian, wrong: NDArra
             continue
         for text, right in guesses(yours[0, part], leaf.shape, complex_=leaf.complex):
             numeric = truth.value[0, part]
-            room = np.maximum(_ALIKE * np.abs(numeric), truth.bar[0, part])
-            off = int((np.abs(right - numeric) > room).sum())
+            margin = np.maximum(_ALIKE * np.abs(numeric), truth.bar[0, part])
+            off = int((np.abs(right - numeric) > margin).sum())
             # A shift without wrapping leaves one slice over.
             longest = max(leaf.shape)
             edge = leaf.size // longest if text.startswith("off by") and longest > 3 else 0

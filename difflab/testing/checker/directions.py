@@ -56,7 +56,7 @@ class Directional:
         The derivative by the gradient.
     size : float
         The size of its terms.
-    room : float
+    margin : float
         What the error may be: its bar, and the rounding of the gradient.
     trusted : float
         Share of the derivative above which the bar is too wide for a verdict.
@@ -66,7 +66,7 @@ class Directional:
     error: BestSlope
     yours: float
     size: float
-    room: float
+    margin: float
     trusted: float
 
     @property
@@ -82,7 +82,7 @@ class Directional:
     @property
     def wrong(self) -> bool:
         """Whether the error exceeds its bound, also at a kink."""
-        return not abs(self.off) <= self.room + float(self.error.half_jump[0])
+        return not abs(self.off) <= self.margin + float(self.error.half_jump[0])
 
     @property
     def unjudged(self) -> bool:
@@ -169,11 +169,11 @@ def judged_along(
     rounding = probe.rounding_of(cotangent)
     found = windows_along(changes, rounding, half, np.array([enough]), most)
     best = best_slope(found if doubted is None else [*doubted.error.windows, *found])
-    room = float(best.bar[0]) + _ROUNDINGS * eps * (abs(yours) + size)
+    margin = float(best.bar[0]) + _ROUNDINGS * eps * (abs(yours) + size)
     if sensitivity is not None:
-        room += sensitivity(along)
+        margin += sensitivity(along)
     trusted = TRUSTED if eps < 1e-6 else _HALF
-    return Directional(along, best, yours, size, room, trusted)
+    return Directional(along, best, yours, size, margin, trusted)
 
 
 def _terms(gradient: Array, along: Array) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What users give: one array or a tree, one argument or several, a function or a module."""
+"""Forms of users' arguments: an array or a tree, one or several, a function or a module."""
 
 from __future__ import annotations
 

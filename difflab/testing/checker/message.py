@@ -298,13 +298,13 @@ def diagnose(
     bad, good = yours[wrong], numeric[wrong]
     if not np.all(np.isfinite(bad)) or not np.all(np.isfinite(good)):
         return ""
-    room = np.broadcast_to(bars, yours.shape)
-    rough = room[wrong]
+    margin = np.broadcast_to(bars, yours.shape)
+    rough = margin[wrong]
     off = np.abs(bad - good)
     if _alike(bad, -good, rough, off):
         return "likely a sign error: in these components yours is minus the numeric value"
     whole = np.abs(yours - numeric)
-    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room, whole.max()):
+    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, margin, whole.max()):
         return "likely transposed: rows must be outputs, columns must be inputs"
     dtype = coarse_dtype(bad)
     if dtype and bool(np.all(off <= ROUNDINGS * COARSE[dtype] * np.abs(good) + rough)):
@@ -332,9 +332,9 @@ def diagnose(
     return ""
 
 
-def _factor(ratio: float, room: Array) -> str:
+def _factor(ratio: float, margin: Array) -> str:
     """Return a factor with the digits that the error bars leave, and that tell it from 1."""
-    least = max(float(np.min(room)), 1e-9)
+    least = max(float(np.min(margin)), 1e-9)
     for digits in range(2, 10):
         near = float(f"{ratio:.{digits}g}")
         if abs(near - ratio) <= least * abs(ratio) and near != 1.0:
@@ -345,7 +345,7 @@ def _factor(ratio: float, room: Array) -> str:
 def _alike(
     yours: Array,
     explained: Array,
-    room: Array | float,
+    margin: Array | float,
     off: Array | float,
 ) -> bool:
     """Whether a mistake, applied to the reference, reproduces the values under test.
@@ -355,7 +355,7 @@ def _alike(
     size = np.abs(explained)
     left = np.abs(yours - explained)
     near = left <= np.maximum(
-        np.minimum(_ALIKE * size, _OF_ERROR * off), np.minimum(room, _ROUGH * size)
+        np.minimum(_ALIKE * size, _OF_ERROR * off), np.minimum(margin, _ROUGH * size)
     )
     # An error bar as large as the error explains nothing.
     near &= left <= 0.5 * off

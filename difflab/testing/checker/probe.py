@@ -108,7 +108,7 @@ def _write(f: Callee, tree: Any) -> str:
 
 
 def _cause(f: Callee, argument: Callable[[], Any]) -> str:
-    """Return why calls of `f` differ, in words: a clock, random numbers, or state.
+    """Return why calls of `f` differ, in words: a clock, random draws, or state.
 
     Examples
     --------

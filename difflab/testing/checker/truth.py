@@ -186,7 +186,7 @@ _FINE = 1e-4
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """What a check of a gradient allows, and how it is made.
+    """Tolerances and settings of a check of a gradient.
 
     Attributes
     ----------
@@ -239,11 +239,14 @@ def judged(
         How far the Jacobian itself changes between neighbouring inputs, added to the tolerance.
         It is ignored next to a kink, where the Jacobian jumps.
     """
-    room = truth.bar + allowed.atol
+    margin = truth.bar + allowed.atol
     excuse = np.where(truth.smooth, sensitivity, 0.0)
     low = np.fmin(truth.left, truth.right)  # at the edge of the domain one side is nan
     high = np.fmax(truth.left, truth.right)
-    low, high = low - allowed.rtol * np.abs(low) - room, high + allowed.rtol * np.abs(high) + room
+    low, high = (
+        low - allowed.rtol * np.abs(low) - margin,
+        high + allowed.rtol * np.abs(high) + margin,
+    )
     unknown = np.isnan(low) | np.isnan(high)
     strict = (low <= yours) & (yours <= high)
     inside = (low - excuse <= yours) & (yours <= high + excuse)

@@ -170,10 +170,10 @@ def _components(name: str, old: NDArray[Any], new: NDArray[Any], rtol: float | N
     relative = eps ** (2 / 3) if rtol is None else rtol
     before, after = old.astype(float), new.astype(float)
     largest = np.max(np.abs(before), initial=0.0, where=np.isfinite(before))
-    room = relative * np.abs(before) + _ROUNDINGS * eps * largest
+    margin = relative * np.abs(before) + _ROUNDINGS * eps * largest
     same = (before == after) | (np.isnan(before) & np.isnan(after))
     with np.errstate(invalid="ignore"):
-        same |= np.isfinite(before) & (np.abs(after - before) <= room)
+        same |= np.isfinite(before) & (np.abs(after - before) <= margin)
     wrong = np.argwhere(~same)
     lines = []
     for index in wrong[:_SHOWN]:

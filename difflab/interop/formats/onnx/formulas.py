@@ -31,7 +31,7 @@ class Emitter(Protocol):
         """Return the name of a stored number."""
 
     def as_number(self, value: str) -> str:
-        """Append the conversion of truth values or integers to numbers."""
+        """Append a cast of booleans or integers to floating point."""
 
     def places(self, values: Any) -> str:
         """Return the name of stored integers."""

@@ -133,7 +133,7 @@ class Writer:
         return self.array(value)
 
     def as_number(self, value: str) -> str:
-        """Append the conversion of truth values or integers to numbers."""
+        """Append a cast of booleans or integers to floating point."""
         return self.operator("Cast", value, to=self.kind)
 
     def places(self, values: Any) -> str:
@@ -141,7 +141,7 @@ class Writer:
         return self._tensor(np.asarray(values, dtype=np.int64))
 
     def array(self, values: Any) -> str:
-        """Return the name of a stored array of numbers."""
+        """Return the name of a stored array."""
         with np.errstate(over="ignore"):
             return self._tensor(np.asarray(values).astype(self.dtype))
 

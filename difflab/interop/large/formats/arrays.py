@@ -46,7 +46,7 @@ class ArrayPoints:
         self.count = len(array)
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows, without a copy if they are float64."""
         yield real_points(self.array[start:stop])
@@ -68,7 +68,7 @@ class DaskPoints:
         self.grain = max([*array.chunks[0], 1])
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Compute some of the rows, on this thread."""
         yield real_points(self.array[start:stop].compute(scheduler="synchronous"))
@@ -121,13 +121,13 @@ class NpyPoints:
         self.count, self._width = shape
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows, in the order of the file: by rows, or by columns."""
-        # No buffer between the file, open once for all parts, and the room.
+        # No buffer between the file, open once for all parts, and the buffer.
         with FileIO(self.path) as file:
-            for first in range(start, stop, len(room)):
-                yield self._part(file, first, room[: stop - first])
+            for first in range(start, stop, len(buffer)):
+                yield self._part(file, first, buffer[: stop - first])
 
     def _part(self, file: FileIO, start: int, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Read rows from `start` on into a buffer and return them."""
@@ -139,9 +139,9 @@ class NpyPoints:
             self._elements(file, place * self.count + start, column)
         return columns.T
 
-    def _elements(self, file: FileIO, first: int, room: NDArray[np.float64]) -> None:
-        """Read elements to fill `room`, without a copy if they have its dtype."""
-        raw = room if self._dtype == room.dtype else np.empty(len(room), self._dtype)
+    def _elements(self, file: FileIO, first: int, buffer: NDArray[np.float64]) -> None:
+        """Read elements into `buffer`, without a copy if they have its dtype."""
+        raw = buffer if self._dtype == buffer.dtype else np.empty(len(buffer), self._dtype)
         file.seek(self._offset + first * raw.itemsize)
         left = raw.view(np.uint8).data
         while left:
@@ -149,8 +149,8 @@ class NpyPoints:
             if not read:
                 raise InputError(f"{str(self.path)!r} became shorter while it was read")
             left = left[read:]
-        if raw is not room:
-            room[:] = raw
+        if raw is not buffer:
+            buffer[:] = raw
 
 
 def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
@@ -225,7 +225,7 @@ class ZarrPoints:
         self.grain = int((self._array.shards or self._array.chunks)[0])
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows."""
         try:

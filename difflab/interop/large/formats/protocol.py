@@ -36,11 +36,11 @@ class Points(Protocol):
     grain: int
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield the points from `start` to `stop`, as one or more arrays ``(k, n)``.
 
-        An array of at most ``len(room)`` points may lie in `room`.
+        An array of at most ``len(buffer)`` points may lie in `buffer`.
         """
 
 

@@ -56,7 +56,7 @@ class CsvPoints:
             raise InputError(f"cannot read {str(path)!r}: {why}") from error
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows, each column contiguous."""
         with open_regular(self.path) as file:
@@ -169,7 +169,7 @@ class ParquetPoints:
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
 
     def read(
-        self, start: int, stop: int, room: NDArray[np.float64]
+        self, start: int, stop: int, buffer: NDArray[np.float64]
     ) -> Iterator[NDArray[np.float64]]:
         """Yield some of the rows, each column contiguous."""
         first = bisect_right(self._starts, start) - 1

@@ -37,7 +37,7 @@ def named(path: str, **options: Any) -> Transform:
 
 
 def kept(f: Fn, n: int, x: Any) -> Any:
-    """Keep the function: what the name of the transform says is done by `Framework.call`."""
+    """Keep the function; `Framework.call` applies the transform that the name states."""
     return f(x)
 
 
