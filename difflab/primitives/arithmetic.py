@@ -218,6 +218,7 @@ sum_of_squares: Primitive = Primitive(
 )
 negative: Primitive = Primitive(
     name="negative",
+    ulps=0.0,
     rule=elementwise(lambda t, y, a: -t),
     infix="-",
     sympy=lambda sympy, a: -a,

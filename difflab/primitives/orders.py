@@ -104,6 +104,7 @@ def _put_along(
 argsort: Primitive = Primitive(
     name="argsort",
     kernel=_argsort,
+    ulps=0.0,
     rule=elementwise(None),
     convention="derivative 0",
     brackets=unless_last,
@@ -114,6 +115,7 @@ argsort: Primitive = Primitive(
 take_along: Primitive = Primitive(
     name="take_along",
     kernel=_take_along,
+    ulps=0.0,
     rule=tangent(
         Transpose(
             lambda t, x, places, *, axis, rank: put_along(
@@ -129,6 +131,7 @@ take_along: Primitive = Primitive(
 put_along: Primitive = Primitive(
     name="put_along",
     kernel=_put_along,
+    ulps=0.0,
     rule=tangent(
         Transpose(
             lambda t, x, places, *, axis, rank, size: take_along(t, places, axis=axis, rank=rank)

@@ -227,6 +227,7 @@ clip: Primitive = Primitive(
 absolute: Primitive = Primitive(
     name="absolute",
     kernel="abs",
+    ulps=0.0,
     ufunc="absolute",
     rule=elementwise(lambda t, y, x: t * sign(x)),
     names=("abs", "absolute"),

@@ -98,6 +98,7 @@ def _drawn_brackets(whole: Shape, *, shape: Shape) -> str:
 random_keys: Primitive = Primitive(
     name="random_keys",
     kernel=_keys,
+    ulps=0.0,
     rule=elementwise(None),
     mpmath=lambda mp, key, *, count: np.frompyfunc(mp.mpf, 1, 1)(
         _keys(np, whole_key(key), count=count)

@@ -256,6 +256,7 @@ prod: Primitive = Primitive(
 max_: Primitive = Primitive(
     name="max",
     kernel=lambda xp, x, *, axes, rank: xp.max(x, axis=axes),
+    ulps=0.0,
     rule=tangent(_largest),
     sympy=_folded("Max"),
     mpmath=None,
@@ -267,6 +268,7 @@ max_: Primitive = Primitive(
 min_: Primitive = Primitive(
     name="min",
     kernel=lambda xp, x, *, axes, rank: xp.min(x, axis=axes),
+    ulps=0.0,
     rule=tangent(_smallest),
     sympy=_folded("Min"),
     mpmath=None,
@@ -279,6 +281,7 @@ min_: Primitive = Primitive(
 is_maximum: Primitive = Primitive(
     name="is_maximum",
     kernel=_is_maximum,
+    ulps=0.0,
     rule=elementwise(None),
     analytic=False,
     boolean=True,
@@ -287,6 +290,7 @@ is_maximum: Primitive = Primitive(
 argmax: Primitive = Primitive(
     name="argmax",
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
+    ulps=0.0,
     rule=elementwise(None),
     convention="derivative 0",
     analytic=False,

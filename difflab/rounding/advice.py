@@ -20,6 +20,7 @@ from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
 from difflab.graph.ir import Graph
 from difflab.rounding.budget import Budget, Contribution, ErrorBudget, error_budget
+from difflab.rounding.local import is_sum
 from difflab.rounding.sweeps import evaluated
 from difflab.stabilisation.proof import stabilise
 
@@ -31,8 +32,6 @@ LARGE = 8.0
 CANCELS = 4.0
 """How much larger than its result an operand of a sum is that cancels."""
 MAGNIFIES = 16.0
-DIFFERENCES = frozenset(("add", "subtract"))
-SUMS = frozenset(("sum", "sum_in_order", "matmul", "cumsum"))
 STEEP = frozenset(("exp", "exp2", "power", "sinh", "cosh", "gamma", "sin", "cos", "tan"))
 REWRITES = {  # the first that applies
     "sqrt": "multiply by the conjugate: √p - q = (p - q²)/(√p + q)",
@@ -147,7 +146,7 @@ class _Users:
         if row is None:
             return 0.0
         x, y = _size(self.values[operand]), _least(self.values[user])
-        if row.name in DIFFERENCES:
+        if len(row.signs) == 2:
             return x / y if y else math.inf if x else 0.0
         if row.name in STEEP:
             return x
@@ -156,7 +155,7 @@ class _Users:
     def own(self, node: int) -> float:
         """Return how much larger the terms of a sum are than the sum."""
         row = self.graph.primitive(node)
-        if row is None or row.name not in SUMS:
+        if row is None or not is_sum(row):
             return 0.0
         operands = [np.abs(np.asarray(self.values[arg])) for arg in self.graph.arguments(node)]
         terms = row.computer(np)(*operands, **self.graph.params(node))
@@ -187,7 +186,7 @@ def _because(
     call = call_text(row, [values[arg] for arg in arguments])
     place = graph.place(cause)
     site = f" in {place.part}" if place.part and not place.where else f" ({place})"
-    if row.name in SUMS:
+    if is_sum(row):
         return f": its terms cancel{site}; {COMPENSATE}"
     if row.name in STEEP:
         return f": {call}{site} magnifies relative errors by its argument; {SPLIT}"

@@ -21,7 +21,7 @@ from difflab.balls.evaluation import PRECISIONS, BallInterpreter
 from difflab.balls.jets import Jet, Undecided
 from difflab.balls.library import Ball, arb, precision, upward
 from difflab.core.dtypes import DOUBLE, FloatFormat
-from difflab.core.primitive import Custom, Elementwise, Primitive, Select
+from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Primitive, Select
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
@@ -95,14 +95,6 @@ def _distances(
     return WIDER * found.reshape(numbers.shape)
 
 
-EXACT = frozenset(
-    (
-        *("absolute", "negative", "max", "min", "argmax", "argsort", "is_maximum"),
-        *("take_along", "put_along", "random_keys"),
-    )
-)
-"""Rows that do not round, beside selections and those that only move elements."""
-SUMS = frozenset(("sum", "sum_in_order", "cumsum", "convolve", "correlate", "matmul"))
 PRODUCTS = frozenset(("prod", "cumprod"))
 DOCUMENTED = 4.0
 """Units up to which the documented error of a row is used; beyond them it is measured as well."""
@@ -110,9 +102,16 @@ DOCUMENTED = 4.0
 
 def is_exact(row: Primitive) -> bool:
     """Whether a primitive returns its operands, integers or truth values."""
-    if row.structural or row.boolean or row.name in EXACT or isinstance(row.rule, Select):
+    if row.structural or row.boolean or row.ulps == 0 or isinstance(row.rule, Select):
         return True
     return row.shape is None and isinstance(row.rule, Elementwise) and not any(row.rule.maps)
+
+
+def is_sum(row: Primitive) -> bool:
+    """Whether a primitive adds elements, or products of two operands' elements."""
+    if isinstance(row.rule, LinearMap):
+        return not row.structural
+    return isinstance(row.rule, ByArgument) and row.rule.is_product and len(row.rule.entries) == 2
 
 
 def constant_error(value: float, name: str | None, form: FloatFormat) -> float:
@@ -190,7 +189,7 @@ def rounding_error(
     if is_exact(row):
         return np.zeros(y.shape)
     given = [np.asarray(each, np.float64) for each in operands]
-    if row.name in SUMS | PRODUCTS:
+    if is_sum(row) or row.name in PRODUCTS:
         return _accumulated(row, given, y, params, form)
     if _of_numbers(row) and row.ulps <= DOCUMENTED and row.portable is None:
         return _elementwise(row, given, y, form)
@@ -221,13 +220,13 @@ def _elementwise(row: Primitive, given: Sequence[Array], y: Array, form: FloatFo
 def _without_rounding(row: Primitive, given: Sequence[Array], y: Array, form: FloatFormat) -> Any:
     """Return where an operation that rounds correctly is exact."""
     with np.errstate(all="ignore"):
-        if row.name in ("add", "subtract"):
-            a, b = given[0], given[1] if row.name == "add" else -given[1]
+        if row.signs:
+            a, b = given[0], row.signs[1] * given[1]
             part = y - a  # Knuth's two-sum
             return (a - (y - part)) + (b - part) == 0
-        if row.name == "multiply":
+        if row.degrees == (1, 1):
             return _exact_product(given[0], given[1], form) | (given[0] == 0) | (given[1] == 0)
-        if row.name == "divide":
+        if row.degrees == (1, -1):
             return (y * given[1] == given[0]) & _exact_product(y, given[1], form)
         root, square = (y, given[0]) if row.name == "sqrt" else (given[0], y)
         return (root * root == square) & _exact_product(root, root, form)
@@ -263,12 +262,12 @@ def _accumulated(
     """Return γₙ times the result for absolute values: n elements are added or multiplied."""
     axes = params.get("axes", (-1,))
     terms = math.prod(given[0].shape[axis] for axis in axes) if given[0].ndim else 1
-    if row.name not in ("convolve", "correlate", "matmul"):
+    if not isinstance(row.rule, ByArgument) or row.name in PRODUCTS:
         terms -= 1  # the first is only copied
     u = form.roundoff
     gamma = terms * u / (1 - terms * u) if terms * u < 0.5 else math.inf
     sizes = np.abs(y)
-    if row.name in SUMS:
+    if is_sum(row):
         sizes = np.asarray(row.computer(np)(*map(np.abs, given), **params))
         sizes = np.where(_whole(given, sizes, form), 0.0, sizes)
     found: Array = gamma * sizes + (form.spacing(0.0) * terms if row.name != "sum" else 0.0)
