@@ -51,9 +51,15 @@ class Idioms(InPlace, Shaped):
     if TYPE_CHECKING:  # attributes that each carrier defines
 
         @property
-        def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
-        def copy(self) -> Any: ...  # noqa: D102
-        def filled(self, value: float) -> Any: ...  # noqa: D102
+        def dtype(self) -> np.dtype[Any]:
+            """The dtype of the elements."""
+
+        def copy(self) -> Any:
+            """Return a copy."""
+
+        def filled(self, value: float) -> Any:
+            """Return an array of the same shape with one value."""
+
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any: ...
         def __truediv__(self, other: Any) -> Any: ...
         def __rtruediv__(self, other: Any) -> Any: ...

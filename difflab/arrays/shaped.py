@@ -23,7 +23,9 @@ class Shaped:
     if TYPE_CHECKING:
 
         @property
-        def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+        def shape(self) -> tuple[int, ...]:
+            """The sizes of the axes."""
+
         def __getitem__(self, key: Any) -> Any: ...
 
     @property

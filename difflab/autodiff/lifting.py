@@ -144,8 +144,8 @@ def lifted(
     """
     require_flag(has_aux, "has_aux", what)
     if isinstance(fun, Function):
-        whole: Any = transform(_call_of(fun, argnums, has_aux, what))
-        return whole  # type: ignore[no-any-return]
+        whole: F = transform(_call_of(fun, argnums, has_aux, what))
+        return whole
     require_callable(fun, what)
     require_flag(verify, "verify", what)
 

@@ -15,16 +15,11 @@ if TYPE_CHECKING:
 
 
 class BenchmarkModule(Protocol):
-    """The columns, tasks and picture of a benchmark.
-
-    Attributes
-    ----------
-    LAYOUT : SweepLayout
-        The columns of its CSV file, and which of them are the key of a row.
-    """
+    """The columns, tasks and picture of a benchmark."""
 
     @property
-    def LAYOUT(self) -> SweepLayout: ...  # noqa: D102
+    def LAYOUT(self) -> SweepLayout:
+        """The columns of its CSV file, and which of them are the key of a row."""
 
     def tasks(self, *args: Any, **kwargs: Any) -> Iterator[Task]:
         """Yield one task for each row to measure.

@@ -59,9 +59,9 @@ class DifferenceRule:
     ) -> Array:
         """Return the error of derivatives ``(n, m)`` that are as accurate as can be expected."""
         floor = (ROUNDINGS * near.eps if self.strict else self.tolerance) * np.abs(near.center)
-        return on.larger(  # type: ignore[no-any-return]
-            self.tolerance * np.abs(value), floor / on.larger(scale, 1.0)[:, None]
-        )
+        relative = self.tolerance * np.abs(value)
+        found: Array = on.larger(relative, floor / on.larger(scale, 1.0)[:, None])
+        return found
 
     @cached_property
     def signed_units(self) -> Array:

@@ -302,7 +302,8 @@ def fluctuation(
     """
     matrix, norm = _differences(len(values), order)
     largest = on.larger.reduce(np.abs(on.applied(matrix, values)), axis=0)
-    return deviations / norm * largest  # type: ignore[no-any-return]
+    found: Array = deviations / norm * largest
+    return found
 
 
 def noise_of(

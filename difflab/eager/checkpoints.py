@@ -105,7 +105,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
     require_callable(function, "checkpoint")
-    run = lambda tree: function(*tree[0], **tree[1])  # noqa: E731
+
+    def run(tree: Any) -> Any:
+        return function(*tree[0], **tree[1])
+
     return checkpointed(run, (args, kwargs), "checkpoint")
 
 

@@ -238,7 +238,9 @@ def _besselj_right(xp: Any, n: Any, x: Any) -> Any:
     """Return J for n ≥ 0 and x ≥ 0."""
 
     def large(n: Any, x: Any) -> Any:
-        upwards = lambda n, x: _upwards(xp, n, x, 0.0)  # noqa: E731
+        def upwards(n: Any, x: Any) -> Any:
+            return _upwards(xp, n, x, 0.0)
+
         return xp.cond(n > x, lambda n, x: _miller(xp, n, x), upwards, n, x)
 
     def finite(n: Any, x: Any) -> Any:

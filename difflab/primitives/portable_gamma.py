@@ -165,7 +165,9 @@ def e1(xp: Any, x: Any) -> Any:
         return x * total - EULER - xp.log(x)
 
     def far(x: Any) -> Any:
-        step = lambda k, inner, x: x + (2.0 * k - 1.0) - k * k / inner  # noqa: E731
+        def step(k: Any, inner: Any, x: Any) -> Any:
+            return x + (2.0 * k - 1.0) - k * k / inner
+
         return xp.exp(-x) / _from_last(xp, x + 181.0, 90, step, x)
 
     return xp.cond(x <= 1, lambda x: xp.cond(x < 0, lambda x: x * xp.nan, near, x), far, x)
@@ -233,7 +235,9 @@ def ci(xp: Any, x: Any) -> Any:
         return EULER + xp.log(x) - 0.5 * x * x * _from_last(xp, 0.0, 20, step, x)
 
     def far(x: Any) -> Any:
-        wave = lambda x: xp.where(x < xp.inf, xp.sin(x) / x, 0.0)  # noqa: E731
+        def wave(x: Any) -> Any:
+            return xp.where(x < xp.inf, xp.sin(x) / x, 0.0)
+
         return xp.cond(x < 1e17, lambda x: -_turned(xp, x, 0.0), wave, x)
 
     return xp.cond(x > 3, far, near, x)

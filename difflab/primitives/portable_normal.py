@@ -204,7 +204,9 @@ def _dawsn_taylor(xp: Any, n: Any, x: Any) -> Any:
         ratio = (half + 1.0 + k) / ((below + k) * (k + 1.0))
         return k - 1.0, 1.0 - ratio * square * total
 
-    test = lambda k, total, half, below, square: k >= 0  # noqa: E731
+    def test(k: Any, total: Any, half: Any, below: Any, square: Any) -> Any:
+        return k >= 0
+
     total = xp.while_loop(test, step, (39.0, 1.0), half, below, x * x)[1]
     scale = xp.where(is_odd(xp, half), -1.0, 1.0) * 4.0**half * xp.special.gamma(half + 1.0)
     return scale * total * xp.where(odd, 1.0, x)
@@ -229,7 +231,9 @@ def _dawsn_contour(xp: Any, n: Any, x: Any) -> Any:
         wave = xp.cos(2.0 * depth * t) * p - xp.sin(2.0 * depth * t) * q
         return k + 1.0, total + xp.exp(depth * depth - t * t) * wave
 
-    test = lambda k, total, n, x, h, depth, last: k <= last  # noqa: E731
+    def test(k: Any, total: Any, n: Any, x: Any, h: Any, depth: Any, last: Any) -> Any:
+        return k <= last
+
     total = xp.while_loop(test, step, (-last, 0.0), n, x, h, depth, last)[1]
     sign = xp.where(is_odd(xp, n), -1.0, 1.0)
     return 0.5 / math.sqrt(math.pi) * h * sign * xp.special.gamma(n + 1.0) * total

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import InputError, MethodTimeout
-
-pytest.importorskip("flint")
-
 from difflab.balls.enclosing import enclosed
 from difflab.balls.limit import Progress, in_time, reached, time_limit
+from difflab.errors import InputError, MethodTimeout
 
 LOOP = "iterate(y = x; 10000000 times; sin(y))"
 """Minutes of ball arithmetic, in operations of microseconds."""

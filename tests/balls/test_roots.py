@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 import difflab as dl
-
-pytest.importorskip("flint")
-
 from difflab.balls.evaluation import evaluated
 from difflab.balls.jets import Undecided
 from difflab.balls.library import arb

@@ -15,8 +15,6 @@ from difflab.errors import UnsupportedError
 from difflab.lab.sweep import SweepRow, run
 from tests.bench.picture_checks import check_picture
 
-pytest.importorskip("flint")
-
 BY_NAME = {problem.name: problem for problem in problems()}
 
 

@@ -53,7 +53,6 @@ def test_a_long_first_step_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_proof_is_counted_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("flint")
     monkeypatch.setattr("sys.stderr", cell := Cell())
     ticks = iter(range(10**9))
     monkeypatch.setattr("difflab.core.progress.monotonic", lambda: float(next(ticks)))

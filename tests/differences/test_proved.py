@@ -12,8 +12,6 @@ from difflab.referee.by_values import reference_by_values
 from difflab.referee.proofs import prove
 from difflab.referee.referee import refer
 
-pytest.importorskip("flint")
-
 CASES = [
     ("ln(x1) + x1*x2 - sin(x2)", [2.0, 5.0]),
     ("exp(x)*y^3/(1 + y)", [0.7, -3.0]),

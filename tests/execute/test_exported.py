@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import integrate, ndimage
 
 import difflab as dl
 from difflab.errors import InputError, UnsupportedError
@@ -118,7 +119,6 @@ def test_what_has_no_address() -> None:
 
 
 def test_integrals() -> None:
-    integrate = pytest.importorskip("scipy.integrate")
     wave = dl.compile(dl.parse("exp(-x^2)*cos(3*x)"))
     value, _ = integrate.quad(low_level(wave), -np.inf, np.inf)
     assert value == pytest.approx(math.sqrt(math.pi) * math.exp(-9 / 4), rel=1e-12)
@@ -128,7 +128,6 @@ def test_integrals() -> None:
 
 
 def test_filters() -> None:
-    ndimage = pytest.importorskip("scipy.ndimage")
     f = dl.compile(dl.parse("w: [3]\nw[0]*w[0] + 2*w[1] - exp(w[2])"))
     data = np.linspace(-1.0, 2.0, 20)
     found = ndimage.generic_filter(data, low_level(f, "filter"), size=3, mode="nearest")

@@ -32,8 +32,6 @@ def test_derivatives_of_powers_keep_their_digits(exponent: float, order: int, x:
     for target in TARGETS:
         if target == "native":
             pytest.importorskip("llvmlite")
-        if target == "exact":
-            pytest.importorskip("flint")
         found = dl.compile(derivative, target=target)(x)
         assert _ulps(found, exponent, x, order) < (0.51 if target == "exact" else 4)
 

@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 import pytest
+import sympy
 
 import difflab as dl
 from difflab.errors import UnsupportedError
 
 
 def test_the_formula_in_sympy() -> None:
-    sympy = pytest.importorskip("sympy")
     x, y = sympy.symbols("x y", real=True)
     assert dl.parse("x*sin(y)/2").to_sympy() == x * sympy.sin(y) / 2
     found = dl.gradient(dl.parse("x^2*y")).to_sympy()

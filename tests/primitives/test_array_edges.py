@@ -84,8 +84,6 @@ def test_the_determinant_of_singular_matrices_has_the_derivatives_of_a_polynomia
 def test_the_hessian_of_a_determinant_at_singular_matrices_in_every_target(target: str) -> None:
     if target == "native":
         pytest.importorskip("llvmlite", reason="llvmlite compiles machine code")
-    if target == "exact":
-        pytest.importorskip("flint", reason="python-flint computes it")
     of_two = dl.compile(dl.hessian(dl.parse("A: [2, 2]; det(A)")), target)
     wanted = [
         [0.0, 0.0, 0.0, 1.0],

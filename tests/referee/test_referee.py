@@ -420,7 +420,6 @@ def test_elements_before_a_failure_are_kept() -> None:
 
 
 def test_where_mpmath_fails_the_proof_remains() -> None:
-    pytest.importorskip("flint")
     found = judged("betainc(1e5, 1e5, x)", 0.5)  # NoConvergence
     assert found.proved.all()
     # The density of a binomial at its middle, which is a quotient of factorials.

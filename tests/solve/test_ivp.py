@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
+from scipy import linalg
 
 import difflab as dl
 from difflab.errors import (
@@ -83,7 +84,6 @@ def test_derivatives_by_everything_and_of_order_two(method: Any, derivative: Any
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_a_linear_system_is_its_matrix_exponential(rng: Any, derivative: Any) -> None:
-    linalg = pytest.importorskip("scipy.linalg")
     a, direction = rng.normal(size=(2, 3, 3))
 
     def end(a: Any) -> Any:

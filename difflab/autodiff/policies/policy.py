@@ -213,7 +213,10 @@ def recorded(function: Callable[..., Any], args: Sequence[Any]) -> Function:
     leaves, structure = flatten(tuple(args))
     values = [as_float64(getattr(leaf, "_data", leaf), "an argument") for leaf in leaves]
     shapes = [value.shape for value in values]
-    run = lambda nodes: function(*unflatten(structure, nodes))  # noqa: E731
+
+    def run(nodes: Any) -> Any:
+        return function(*unflatten(structure, nodes))
+
     return record(run, shapes, has_aux=False, values=values).function
 
 

@@ -144,7 +144,9 @@ def _own(method: str) -> Preparation:
     """Return a way of difflab's."""
 
     def prepare(function: BenchFunction, points: Array, weights: Weights) -> PreparedWay:
-        one = lambda x: function.of(np, x, weights)  # noqa: E731
+        def one(x: Any) -> Any:
+            return function.of(np, x, weights)
+
         options: dict[str, Any] = {}
         if method == "hutchinson":
             options = {"key": difflab.random.key(0), "samples": SAMPLES}
@@ -169,7 +171,10 @@ def _jax(laplacian: Callable[[Any, Callable[[Any], Any], Any], Any]) -> Preparat
     def prepare(function: BenchFunction, points: Array, weights: Weights) -> PreparedWay:
         jax = require("jax", "peers")
         jax.config.update("jax_enable_x64", True)
-        one = lambda x, w: laplacian(jax, lambda x: function.of(jax.numpy, x, w), x)  # noqa: E731
+
+        def one(x: Any, w: Any) -> Any:
+            return laplacian(jax, lambda x: function.of(jax.numpy, x, w), x)
+
         arrays = [jax.numpy.asarray(w) for w in weights]
         x = jax.numpy.asarray(points)
         compiled = jax.jit(jax.vmap(one, in_axes=(0, None))).lower(x, arrays).compile()
@@ -184,7 +189,9 @@ def _jax(laplacian: Callable[[Any, Callable[[Any], Any], Any], Any]) -> Preparat
 
 
 def _jax_nested(jax: Any, f: Any, x: Any) -> Any:
-    along = lambda v: jax.grad(lambda x: jax.numpy.vdot(jax.grad(f)(x), v))(x)  # noqa: E731
+    def along(v: Any) -> Any:
+        return jax.grad(lambda x: jax.numpy.vdot(jax.grad(f)(x), v))(x)
+
     return _diagonal(jax, along, x)
 
 
@@ -226,7 +233,10 @@ def _torch(forward: bool) -> Preparation:
         from torch import func
 
         w, x = [torch.as_tensor(array) for array in weights], torch.as_tensor(points)
-        one = lambda x: function.of(torch, x, w)  # noqa: E731
+
+        def one(x: Any) -> Any:
+            return function.of(torch, x, w)
+
         outer = func.jacfwd if forward else func.jacrev
         laplacian = func.vmap(lambda x: torch.trace(outer(func.grad(one))(x)))
         return PreparedWay(lambda: laplacian(x).numpy(), None, lambda: None)

@@ -63,7 +63,10 @@ def solution(problem: SolverProblem, tolerance: float, derivative: Derivative) -
 
 def _integral(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: Any) -> Any:
     a, b = flat.listed("between", p)
-    integrand = lambda x, p: f(arrays.stack([x]), p)[0]  # noqa: E731
+
+    def integrand(x: Any, p: Any) -> Any:
+        return f(arrays.stack([x]), p)[0]
+
     y, _ = solve.quad(integrand, a, b, p, derivative=derivative, epsabs=tolerance, epsrel=tolerance)
     return arrays.stack([y])
 
@@ -173,10 +176,15 @@ def _jax(implicit: bool, problem: SolverProblem, tolerance: float) -> Prepared:
             return x, count
 
         def solution(p: Any) -> Any:
-            g = lambda x: equations(x, p)  # noqa: E731
+            def g(x: Any) -> Any:
+                return equations(x, p)
+
             if not implicit:
                 return newton(g, first)[0]
-            linear = lambda g, y: jnp.linalg.solve(jax.jacobian(g)(y), y)  # noqa: E731
+
+            def linear(g: Any, y: Any) -> Any:
+                return jnp.linalg.solve(jax.jacobian(g)(y), y)
+
             return jax.lax.custom_root(g, first, lambda g, x: newton(g, x)[0], linear)
 
         steps = newton(lambda x: equations(x, at), first)[1]

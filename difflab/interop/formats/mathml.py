@@ -102,6 +102,7 @@ def _presented(value: Any, names: Mapping[Any, Any]) -> str:
 @cache
 def _kind() -> Any:
     """Return SymPy's printer, with cases as a brace and their rows."""
+    from sympy import true
     from sympy.printing.mathml import MathMLPresentationPrinter
 
     class Printer(MathMLPresentationPrinter):  # type: ignore[misc]
@@ -121,7 +122,7 @@ def _kind() -> Any:
                 row = self.dom.createElement("mtr")
                 always = self.dom.createElement("mtext")
                 always.appendChild(self.dom.createTextNode("otherwise"))
-                shown = always if condition == True else self._print(condition)  # noqa: E712
+                shown = always if condition is true else self._print(condition)
                 for part in (self._print(value), shown):
                     cell = self.dom.createElement("mtd")
                     cell.appendChild(part)

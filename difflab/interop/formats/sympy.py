@@ -256,8 +256,10 @@ def _power(reader: _ExpressionReader, expression: Any, base: Node, exponent: Nod
 
 def _piecewise(reader: _ExpressionReader, expression: Any, *pieces: Node) -> Node:
     """Return nested choices; where no condition holds the value is nan."""
+    from sympy import true
+
     choices = list(zip(pieces[::2], pieces[1::2], strict=True))
-    if expression.args[-1].cond == True:  # noqa: E712 - SymPy's true is no bool
+    if expression.args[-1].cond is true:
         found, _ = choices.pop()
     else:
         found = reader.constant(math.nan)

@@ -165,9 +165,11 @@ class _PaperForms(_Printer):  # type: ignore[misc]
         return str(self._do_exponent(text, exp))
 
     def _print_Piecewise(self, choice: Any) -> str:
+        from sympy import true
+
         rows = r" \\ ".join(
             rf"{self._print(value)} & "
-            + (r"\text{otherwise}" if condition == True else self._print(condition))  # noqa: E712
+            + (r"\text{otherwise}" if condition is true else self._print(condition))
             for value, condition in choice.args
         )
         return rf"\begin{{cases}} {rows} \end{{cases}}"

@@ -103,7 +103,9 @@ def _carried(f: Fn, n: int, x: Any) -> Any:
 def _cond(f: Fn, n: int, x: Any) -> Any:
     import jax
 
-    other = lambda x: f(x) * 0  # noqa: E731
+    def other(x: Any) -> Any:
+        return f(x) * 0
+
     return jax.lax.cond(x[0] == x[0], f, other, x)
 
 

@@ -150,7 +150,10 @@ def _single() -> LibrarySpelling:
     from difflab.methods.peers.torch import torch_spelling
 
     found = torch_spelling(torch)
-    lifted = lambda value: torch.tensor(value, dtype=torch.float32)  # noqa: E731
+
+    def lifted(value: Any) -> Any:
+        return torch.tensor(value, dtype=torch.float32)
+
     return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, lifted)
 
 
