@@ -68,8 +68,9 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw a family's costs against each size that varies, and maps of the cheapest method."""
     varying = [size for size in ("n", "m") if len({row[size] for row in rows}) > 1] or ["n"]
     lines = len(varying)
+    methods = len({row["method"] for row in rows})
     canvas = titled_figure(
-        (9.6, 1.5 + 5.4 * lines + 3.2),
+        (9.6, max(4.6 + 4.2 * lines, 1.2 + 0.56 * methods)),
         "cost of a Jacobian against the sizes of the family",
         f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: extrapolated after "
         "a timeout · cheapest: with preparation",
@@ -77,7 +78,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     inch = 1 / canvas.get_figheight()
     grid = canvas.add_gridspec(
         2 * lines, 2, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=3.7 * inch,
-        wspace=0.36, hspace=0.45,
+        wspace=0.36, hspace=0.55,
     )  # fmt: skip
     for down, size in enumerate(varying):
         for across, column in enumerate(_FIGURES):
