@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest, DotNest, JoinedNest, pieces
-from difflab.execute.targets.llvm.arrays.instructions import (
+from difflab.execute.targets.llvm.arrays.panels import PanelNest
+from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
+from difflab.lower.nests import (
     COPY,
     GATHER,
     Instruction,
     Ref,
     squeezed,
 )
-from difflab.execute.targets.llvm.arrays.panels import PanelNest
-from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine

@@ -5,29 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
-from difflab.graph.ir import Shape
+from difflab.lower.nests import RECURRENCES, Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
-
-
-def recurrence(name: str, shape: Shape, axis: int, refs: Sequence[Ref]) -> Instruction:
-    """Return the instruction of a row, given its result and operands; its axis becomes the last.
-
-    Examples
-    --------
-    >>> step = recurrence("cumsum", (2, 3), -2, [Ref(1, 0, (3, 1)), Ref(0, 0, (3, 1))])
-    >>> step.domain, step.out.strides
-    ((3, 2), (1, 3))
-    """
-    place = axis % len(shape)
-    order = [*(other for other in range(len(shape)) if other != place), place]
-    out, *args = [
-        ref._replace(strides=tuple([ref.strides[entry] for entry in order])) for ref in refs
-    ]
-    terms = args.pop()
-    return Instruction(name, tuple([shape[entry] for entry in order]), out, (terms, *args))
 
 
 class RecurrenceNest:
