@@ -87,9 +87,10 @@ def looked_up(name: str, out: View, x: View, axis: int, table: int) -> Instructi
 
 
 def reduced(name: str, out: View, x: View, axes: Sequence[int]) -> Instruction:
-    """Return the nest that accumulates an array along axes, which are counted from the end."""
+    """Return the nest that accumulates an array along axes."""
     rank = len(x.shape)
-    kept = tuple([1 if axis - rank in axes else size for axis, size in enumerate(x.shape)])
+    gone = {axis % rank for axis in axes}
+    kept = tuple([1 if axis in gone else size for axis, size in enumerate(x.shape)])
     target = View.whole(out.ref.root, kept).broadcast(x.shape)
     return Instruction(COPY, x.shape, target.ref, (x.ref,), name)
 

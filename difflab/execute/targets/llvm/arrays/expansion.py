@@ -193,9 +193,8 @@ class _Expansion:
         name, (x,) = ufunc.__name__, self._read(op)
         if name not in _NEUTRAL:
             raise UnsupportedError(f"machine code has no reduction by '{name}'")
-        rank = len(x.shape)
-        reducing = [axis - rank for axis in (range(rank) if axes is None else axes)]
-        self.result.add(reduced(name, self._filled(op, _NEUTRAL[name]), x, reducing))
+        axes = range(len(x.shape)) if axes is None else axes
+        self.result.add(reduced(name, self._filled(op, _NEUTRAL[name]), x, axes))
 
     def _product(self, op: Op) -> None:
         self.result.add(product(self._filled(op, 0.0), *self._read(op)))

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
 
-class RecurrenceNest:
-    """Writes a recurrence along the last axis: a loop for each axis, the last value in a register.
+class _OwnNest:
+    """Base class of the nests of one instruction, which share no loop with others.
 
     Parameters
     ----------
     routine : Routine
         Where it is written.
     step : Instruction
-        The instruction: its operands are the terms and, in a linear recurrence, the coefficients.
+        The instruction.
     later : sequence of Instruction
         The same instruction in all iterations from this on.
     """
@@ -29,15 +29,25 @@ class RecurrenceNest:
         self.step = step
         self.refs = (step.out, *step.args)
         self.later = later
+        self.axis = None if step.lookup is None else step.lookup.axis
 
     def write(self) -> None:
         """Write it."""
-        if 0 in self.step.domain:
-            return
-        self._loop(0, self.routine.operands(self.step, self.later))
+        if 0 not in self.step.domain:
+            self._loop(0, self.routine.operands(self.step, self.later))
 
     def _loop(self, axis: int, pointers: Sequence[str]) -> None:
         """Write the loops from an axis on."""
+        raise NotImplementedError
+
+
+class RecurrenceNest(_OwnNest):
+    """Writes a recurrence along the last axis: a loop for each axis, the last value in a register.
+
+    The operands are the terms and, in a linear recurrence, the coefficients.
+    """
+
+    def _loop(self, axis: int, pointers: Sequence[str]) -> None:
         if axis == len(self.step.domain) - 1:
             self._line(pointers)
             return
@@ -72,34 +82,10 @@ class RecurrenceNest:
 # --- scatter-adds --------------------------------------------------------------------------------
 
 
-class ScatterNest:
-    """Writes a scatter-add: a loop for each axis, the last one by vectors.
-
-    Parameters
-    ----------
-    routine : Routine
-        Where it is written.
-    step : Instruction
-        The instruction, with a `Lookup`.
-    later : sequence of Instruction
-        The same instruction in all iterations from this on.
-    """
-
-    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
-        assert step.lookup is not None
-        self.routine = routine
-        self.step = step
-        self.later = later
-        self.axis = step.lookup.axis
-
-    def write(self) -> None:
-        """Write it."""
-        if 0 in self.step.domain:
-            return
-        self._loop(0, self.routine.operands(self.step, self.later))
+class ScatterNest(_OwnNest):
+    """Writes a scatter-add, by a `Lookup`: a loop for each axis, the last one by vectors."""
 
     def _loop(self, axis: int, pointers: Sequence[str]) -> None:
-        """Write the loops from an axis on."""
         step, routine = self.step, self.routine
         if axis == len(step.domain):
             self._elements(pointers, 1)
@@ -122,13 +108,12 @@ class ScatterNest:
 
     def _moved(self, pointers: Sequence[str], axis: int, counter: str) -> list[str]:
         """Return the pointers at a position of an axis."""
-        routine, refs = self.routine, (self.step.out, *self.step.args)
-        counters = [counter] * len(refs)
+        routine, counters = self.routine, [counter] * len(self.refs)
         if axis == self.axis:
             counters[0] = routine.position(routine.moved(pointers[2], counter))
         return [
             routine.moved(pointer, place, ref.strides[axis])
-            for pointer, place, ref in zip(pointers, counters, refs, strict=True)
+            for pointer, place, ref in zip(pointers, counters, self.refs, strict=True)
         ]
 
     def _elements(self, pointers: Sequence[str], width: int) -> None:
