@@ -137,18 +137,23 @@ class View(NamedTuple):
         if shape == self.shape:
             return self
         missing = len(shape) - len(self.shape)
-        own = [1] * missing + [*self.shape]
-        if missing < 0 or any(size not in (1, n) for size, n in zip(own, shape, strict=True)):
+        axes = [*zip(self.shape, shape[max(missing, 0) :], self.ref.strides, strict=False)]
+        if missing < 0 or any(size not in (1, n) for size, n, _ in axes):
             raise ConsistencyError(
                 f"an operand of shape {self.shape} cannot be broadcast to {shape}"
             )
-        strides = zip(own, shape, [0] * missing + [*self.ref.strides], strict=True)
-        return self._of(0, [step if size == n else 0 for size, n, step in strides], shape)
+        strides = [step if size == n else 0 for size, n, step in axes]
+        return self._of(0, [0] * missing + strides, shape)
 
     def transposed(self, axes: Sequence[int]) -> View:
         """Return the array with its axes in another order."""
         strides = self.ref.strides
         return self._of(0, [strides[axis] for axis in axes], [self.shape[axis] for axis in axes])
+
+    def inserted(self, axis: int) -> View:
+        """Return the array with one more axis, of one point."""
+        strides, shape = self.ref.strides, self.shape
+        return self._of(0, (*strides[:axis], 0, *strides[axis:]), (*shape[:axis], 1, *shape[axis:]))
 
     def stretch(self, axis: int, start: int, step: int, count: int) -> View:
         """Return evenly spaced elements along an axis.

@@ -104,11 +104,11 @@ def product(out: View, a: View, b: View) -> Instruction:
     >>> step.domain, step.out.strides, step.args[0].strides, step.args[1].strides
     ((4, 3, 5), (5, 0, 1), (3, 1, 0), (0, 5, 1))
     """
-    whole, rows, columns = (None, None, None), len(a.shape) > 1, len(b.shape) > 1
-    left = a.indexed((Ellipsis, *[None] * columns))
-    right = b.indexed((Ellipsis, *[None] * rows, *[whole] * (1 + columns)))
+    rows, columns = len(a.shape) > 1, len(b.shape) > 1
+    left = a.inserted(len(a.shape)) if columns else a
+    right = b.inserted(len(b.shape) - 1 - columns) if rows else b
     domain = np.broadcast_shapes(left.shape, right.shape)
-    sums = out.indexed((Ellipsis, None, *[whole] * columns)).broadcast(domain)
+    sums = out.inserted(len(out.shape) - columns).broadcast(domain)
     args = (left.broadcast(domain).ref, right.broadcast(domain).ref)
     return Instruction("multiply", domain, sums.ref, args, "add")
 

@@ -61,26 +61,26 @@ def elementwise(printer: StraightLinePrinter, node: int, row: Primitive, size: i
 def lowered(printer: StraightLinePrinter, node: int, row: Primitive) -> None:
     """Write the nests of a row."""
     children, shape = printer.view.children[node], printer.graph.shape(node)
+    params = printer.graph.params(node)
     operands = [View.whole(k, printer.graph.shape(child)) for k, child in enumerate(children)]
     if row in (put, take):
         operands.append(View.whole(_BESIDE, ()))
-    total = not shape and row in (sum_, matmul)
-    if row is sum_in_order:
-        length = printer.graph.params(node)["length"]
-        operands.append(View.whole(_BESIDE, (*shape, length)))
-        total = not shape and len(children) == 1
-    steps = nests(row, printer.graph.params(node), View.whole(len(children), shape), operands)
-    terms = ""
+    elif row is sum_in_order:
+        operands.append(View.whole(_BESIDE, (*shape, params["length"])))
+    steps = nests(row, params, View.whole(len(children), shape), operands)
+    total, terms = not shape and row in (sum_, matmul), ""
     if row is matmul:  # the innermost loop adds up
         steps = [steps[0].innermost(len(steps[0].domain) - len(operands[1].shape[-2:]))]
-    elif row is sum_in_order and total:  # of an array that has the terms
-        steps = [steps[-1]._replace(args=(operands[0].ref,))]
     elif row is sum_in_order:
-        terms = printer.fresh.numbered("t")
-        printer.add(printer.array(terms, math.prod(shape) * length))
-        for step in steps[:-1]:
-            _written(printer, node, step, terms)
-        steps = steps[-1:]
+        *gathered, sums = steps
+        total = not shape and len(children) == 1
+        if total:  # the argument has the terms
+            steps = [sums._replace(args=(operands[0].ref,))]
+        else:
+            terms, steps = printer.fresh.numbered("t"), [sums]
+            printer.add(printer.array(terms, math.prod(operands[-1].shape)))
+            for step in gathered:
+                _written(printer, node, step, terms)
     name = printer.result_name(node)
     if total:
         printer.carry(name, printer.number(0.0, None), None)

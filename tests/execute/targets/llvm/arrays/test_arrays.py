@@ -292,6 +292,27 @@ def test_too_much_that_is_different_is_refused(monkeypatch: pytest.MonkeyPatch) 
         NativeArrays(Schedule.of(dl.trace(lambda a: np.sin(np.cos(a * 2.0) + a * a), A)))
 
 
+def test_every_row_that_has_nests_has_machine_code(rng: np.random.Generator) -> None:
+    square = rng.normal(size=(2, 4, 4))
+    parts = [rng.normal(size=(2, 2)) for _ in range(101)]  # more than are placed one by one
+
+    def moved(x: Any) -> Any:
+        diagonal = np.diagonal(x * 2.0, axis1=-2, axis2=-1)
+        matrices = dl.arrays.diag(diagonal[0] + 1.0)
+        return matrices @ x[1], np.concatenate([matrices, matrices.T * 0.5], axis=1)
+
+    for f in (dl.trace(moved, square), dl.jacobian(dl.trace(lambda x: moved(x)[0], square))):
+        instructions(Schedule.of(f))  # has machine code
+        held(f, (square,))
+    many = dl.gradient(
+        dl.trace(lambda *parts: sum(np.sum(part * part.T) for part in parts), *parts)
+    )
+    held(many, tuple(parts))
+    wide = dl.trace(lambda x: np.sum(x[:, :0] * 2.0, axis=1) + x[:, 0], square[0])
+    instructions(Schedule.of(wide))
+    held(wide, (square[0],))
+
+
 def test_the_gradient_of_nothing() -> None:
     empty = np.empty((0, 3))
     gradient = dl.gradient(dl.trace(lambda x: np.sum(np.sin(x)), empty))
