@@ -273,7 +273,7 @@ class Lookup(NamedTuple):
     axis : int
         The axis.
     size : int
-        What all positions are less than.
+        The size of that axis of the array.
     """
 
     axis: int
@@ -290,7 +290,8 @@ class Instruction(NamedTuple):
     Attributes
     ----------
     name : str
-        The operation, as in `SPELLINGS`, or `COPY`.
+        A universal function of NumPy, one of `RECURRENCES`, `COPY`, `GATHER` or `SCATTER`, or the
+        row that is called.
     domain : tuple of int
         The sizes of the nest.
     out : Ref
@@ -358,7 +359,7 @@ class Instruction(NamedTuple):
 
 @dataclass
 class Instructions:
-    """What is computed, in order.
+    """Nests in their order, and the values that they read and write.
 
     Attributes
     ----------
@@ -371,7 +372,7 @@ class Instructions:
     known : dict of int to int
         Values that depend on no input: where they begin in `constants`.
     constants : list of float
-        Their numbers.
+        Their elements.
     outputs : list of Ref
         The results, a step for each of their axes.
     truths : set of int

@@ -63,11 +63,6 @@ class _Recording(ModuleType):
         return False
 
     @staticmethod
-    def real(x: Any) -> Any:
-        """Return a real number."""
-        return x
-
-    @staticmethod
     def cond(choice: Any, yes: Callable[..., Any], no: Callable[..., Any], *args: Any) -> Any:
         """Return one of two functions of the arguments; the other one is not computed."""
         if not isinstance(choice, Node):
