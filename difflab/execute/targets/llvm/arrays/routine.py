@@ -13,7 +13,7 @@ from difflab.execute.targets.llvm.arrays.control import INTERRUPTED, ControlWrit
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
-from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest, ScatterNest
+from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.functions import (
     SPELLINGS,
@@ -23,7 +23,7 @@ from difflab.execute.targets.llvm.functions import (
 )
 from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, MatrixLoop, Transform
 from difflab.graph.ir import Shape
-from difflab.lower.nests import RECURRENCES, SCATTER, Instruction, Ref
+from difflab.lower.nests import RECURRENCES, Instruction, Ref
 
 
 class Region(NamedTuple):
@@ -365,8 +365,6 @@ class Routine:
                 ControlWriter(self, steps[0], later[0]).write()
             elif steps[0].called is not None:
                 self._by_library(steps[0], later[0])
-            elif steps[0].name == SCATTER:
-                ScatterNest(self, steps[0], later[0]).write()
             elif steps[0].name in RECURRENCES:
                 RecurrenceNest(self, steps[0], later[0]).write()
             else:
