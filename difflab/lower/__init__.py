@@ -1,1 +1,1 @@
-"""Loop nests: the form to which array operations are lowered before code is written or printed."""
+"""What code that is written or printed is made of: loop nests, and kernels as basic rows."""

@@ -34,9 +34,9 @@ from difflab.language.printers.expressions import (
     write,
 )
 from difflab.language.printers.helpers import Helpers, helper, used
-from difflab.language.printers.recorded import CONTROL
 from difflab.language.printers.statements import PRINTED, StatementForms, on_numbers, statements
 from difflab.language.printers.view import PrintedGraph, forced_nodes, fused_nodes, is_copy
+from difflab.lower.recorded import CONTROL
 from difflab.primitives import as_number, constant_array, index, reshape
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")

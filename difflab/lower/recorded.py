@@ -1,4 +1,4 @@
-"""Rows as functions of basic rows: what printed code defines where a language lacks a function.
+"""Rows as functions of basic rows: what code defines where its language lacks a function.
 
 The portable kernel of a row, or its kernel where that is array code, runs once on nodes of a graph.
 Printers write the graph as an expression or as a function of numbers.
