@@ -7,12 +7,9 @@ unrolling are written from these.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
 from difflab.graph.ir import Shape
@@ -40,19 +37,6 @@ def in_order(strides: Sequence[int], shape: Shape) -> bool:
     return all(own == step for own, step, size in steps if size != 1)
 
 
-def runs(places: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
-    """Yield indices as evenly spaced runs: ``(start, first index, step, count)``."""
-    steps = np.diff(places)
-    changes = np.flatnonzero(np.diff(steps)) + 1
-    start, size = 0, len(places)
-    while start < size:
-        change = np.searchsorted(changes, start, "right")
-        stop = int(changes[change]) + 1 if change < len(changes) else size
-        step = int(steps[start]) if start + 1 < size else 0
-        yield start, int(places[start]), step, stop - start
-        start = stop
-
-
 def squeezed(shape: Shape) -> Shape:
     """Return a shape without its axes of size 1.
 
@@ -62,11 +46,6 @@ def squeezed(shape: Shape) -> Shape:
     (3, 2)
     """
     return tuple([size for size in shape if size != 1])
-
-
-def sizes(shapes: Sequence[Shape]) -> list[int]:
-    """Return the number of elements of each shape."""
-    return [math.prod(shape) for shape in shapes]
 
 
 # --- operands ------------------------------------------------------------------------------------
@@ -279,10 +258,6 @@ class Lookup(NamedTuple):
     axis: int
     size: int
 
-    def reached(self, domain: Shape) -> Shape:
-        """Return the nest along which the array is accessed at the most."""
-        return (*domain[: self.axis], self.size, *domain[self.axis + 1 :])
-
 
 class Instruction(NamedTuple):
     """One operation on every point of a nest.
@@ -333,8 +308,10 @@ class Instruction(NamedTuple):
         """Return the nest along which the result, slot 0, or an operand is accessed."""
         if self.name in RECURRENCES and slot == 2:  # coefficients: none for the first term
             return (*self.domain[:-1], self.domain[-1] - 1)
-        indexed = self.lookup is not None and slot == (self.name == GATHER)
-        return self.lookup.reached(self.domain) if self.lookup and indexed else self.domain
+        if self.lookup is None or slot != (self.name == GATHER):
+            return self.domain
+        axis, size = self.lookup  # the positions lie anywhere along it
+        return (*self.domain[:axis], size, *self.domain[axis + 1 :])
 
     def accesses(self) -> list[tuple[Ref, Shape]]:
         """Return the result and the operands, each with the nest that it is accessed along."""

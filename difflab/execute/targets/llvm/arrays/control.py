@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, ResourceError
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms, sizes
 from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
-from difflab.lower.nests import Instruction, sizes
+from difflab.lower.nests import Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine

@@ -6,7 +6,7 @@ Data movement becomes copies; sums, extremes and matrix products accumulate into
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -42,7 +42,6 @@ from difflab.lower.nests import (
     Instructions,
     View,
     in_order,
-    runs,
 )
 from difflab.lower.rows import (
     LOWERED,
@@ -235,7 +234,7 @@ class _Expansion:
         whole, packed = (out, x) if name == SCATTER else (x, out)
         if np.any((places < 0) | (places >= whole.shape[axis])):
             raise ConsistencyError(f"a {name} leaves an axis of {whole.shape[axis]}")
-        found = list(islice(runs(places), MOST_RUNS + 1))
+        found = list(islice(_runs(places), MOST_RUNS + 1))
         if len(found) > MOST_RUNS:
             self.result.add(looked_up(name, out, x, axis, self._table(places)))
             return
@@ -366,3 +365,16 @@ class _Expansion:
         out, (x,) = self._filled(op, 0.0), self._read(op)
         chosen = (indices(places) % max(size, 1)).astype(np.intp)
         self._lookup(SCATTER, out, x, axis, chosen)
+
+
+def _runs(places: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield indices as evenly spaced runs: ``(start, first index, step, count)``."""
+    steps = np.diff(places)
+    changes = np.flatnonzero(np.diff(steps)) + 1
+    start, size = 0, len(places)
+    while start < size:
+        change = np.searchsorted(changes, start, "right")
+        stop = int(changes[change]) + 1 if change < len(changes) else size
+        step = int(steps[start]) if start + 1 < size else 0
+        yield start, int(places[start]), step, stop - start
+        start = stop

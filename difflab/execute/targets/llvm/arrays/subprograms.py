@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from difflab.graph.control import Branches, Checkpoint, Control, Loop
-from difflab.lower.nests import sizes
+from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.groups import NestLayout
+
+
+def sizes(shapes: Sequence[Shape]) -> list[int]:
+    """Return the number of elements of each shape."""
+    return [math.prod(shape) for shape in shapes]
 
 
 @dataclass(frozen=True, eq=False)
