@@ -7,7 +7,7 @@ unrolling are written from these.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -334,6 +334,39 @@ class Instruction(NamedTuple):
         return self._replace(domain=domain, out=out, args=tuple(args))
 
 
+def require_inside(step: Instruction, sizes: Mapping[int, int]) -> None:
+    """Raise `ConsistencyError` if a nest accesses an index outside of a value.
+
+    Parameters
+    ----------
+    step : Instruction
+        The nest.
+    sizes : mapping of int to int
+        The number of elements of each value.
+
+    Examples
+    --------
+    >>> read, out = Ref(0, 1, (3, 1)), Ref(1, 0, (3, 1))
+    >>> require_inside(Instruction(COPY, (2, 3), out, (read,)), {0: 6, 1: 6})
+    Traceback (most recent call last):
+        ...
+    difflab.errors.ConsistencyError: copy over (2, 3) accesses indices 1 to 6 of 6 elements
+    """
+    for ref, domain in step.accesses():
+        require_bounds(ref, domain, sizes[ref.root], step.name)
+
+
+def require_bounds(ref: Ref, domain: Shape, size: int, what: str) -> None:
+    """Raise `ConsistencyError` if elements along a nest lie outside of a value of a size."""
+    if 0 in domain:
+        return
+    low, high = ref.reach(domain)
+    if low < 0 or high >= size:
+        raise ConsistencyError(
+            f"{what} over {domain} accesses indices {low} to {high} of {size} elements"
+        )
+
+
 @dataclass
 class Instructions:
     """Nests in their order, and the values that they read and write.
@@ -366,25 +399,5 @@ class Instructions:
 
     def add(self, step: Instruction) -> None:
         """Append an instruction, all of whose reads and writes lie inside their values."""
-        for ref, domain in step.accesses():
-            self.check(ref, domain, step.name)
+        require_inside(step, self.sizes)
         self.code.append(step._replace(truth=True) if step.out.root in self.truths else step)
-
-    def check(self, ref: Ref, domain: Shape, what: str) -> None:
-        """Raise `ConsistencyError` if a nest accesses an index outside of a value.
-
-        Examples
-        --------
-        >>> Instructions(1, sizes={0: 6}).check(Ref(0, 1, (3, 1)), (2, 3), "copy")
-        Traceback (most recent call last):
-            ...
-        difflab.errors.ConsistencyError: copy over (2, 3) accesses indices 1 to 6 of 6 elements
-        """
-        if 0 in domain:
-            return
-        low, high = ref.reach(domain)
-        if low < 0 or high >= self.sizes[ref.root]:
-            raise ConsistencyError(
-                f"{what} over {domain} accesses indices {low} to {high} "
-                f"of {self.sizes[ref.root]} elements"
-            )

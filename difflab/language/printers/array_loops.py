@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from difflab.core.primitive import Primitive
 from difflab.graph.ir import Shape
-from difflab.lower.nests import RECURRENCES, SCATTER, Instruction, Ref, View
+from difflab.lower.nests import RECURRENCES, SCATTER, Instruction, Ref, View, require_inside
 from difflab.lower.rows import LOWERED, nests
 from difflab.primitives import constant_array, matmul, put, sum_, sum_in_order, take
 from difflab.primitives.movement import indices
@@ -64,10 +64,13 @@ def lowered(printer: StraightLinePrinter, node: int, row: Primitive) -> None:
     params = printer.graph.params(node)
     operands = [View.whole(k, printer.graph.shape(child)) for k, child in enumerate(children)]
     if row in (put, take):
-        operands.append(View.whole(_BESIDE, ()))
+        operands.append(View.whole(_BESIDE, indices(params["places"]).shape))
     elif row is sum_in_order:
         operands.append(View.whole(_BESIDE, (*shape, params["length"])))
-    steps = nests(row, params, View.whole(len(children), shape), operands)
+    out = View.whole(len(children), shape)
+    steps = nests(row, params, out, operands)
+    for step in steps:
+        require_inside(step, {view.ref.root: math.prod(view.shape) for view in (out, *operands)})
     total, terms = not shape and row in (sum_, matmul), ""
     if row is matmul:  # the innermost loop adds up
         steps = [steps[0].innermost(len(steps[0].domain) - len(operands[1].shape[-2:]))]

@@ -42,6 +42,7 @@ from difflab.lower.nests import (
     Instructions,
     View,
     in_order,
+    require_bounds,
 )
 from difflab.lower.rows import (
     LOWERED,
@@ -120,7 +121,8 @@ class _Expansion:
             view = self.views[number]
             if view.ref.root < program.inputs:  # whose memory is the caller's
                 view = self._copied(lowering.unused(), view)
-            self.result.check(view.ref, view.shape, "an output")
+            size = self.result.sizes[view.ref.root]
+            require_bounds(view.ref, view.shape, size, "an output")
             self.result.outputs.append(view.ref)
 
     def _known(self, number: int, array: Any) -> None:
