@@ -30,8 +30,8 @@ from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.language import parse
 from difflab.language.printers import python
-from difflab.language.printers.recorded import recorded
 from difflab.language.printers.view import PrintedGraph
+from difflab.lower.recorded import recorded
 from difflab.methods.peers.array_code import numpy_code, torch_code
 from difflab.primitives import TABLE, remainders
 from tests.differential.bounds import Bounded, bounded

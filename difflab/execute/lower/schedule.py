@@ -497,9 +497,7 @@ class _Unrolled(Cells):
         terms = np.empty((*lead, length), dtype=np.int64)
         for cells, place in zip(operands, places, strict=True):
             terms[..., slice(*place)] = cells
-        total = terms[..., 0]
-        for position in range(1, length):
-            total = np.asarray(self._each(add, [total, terms[..., position]]))
+        total = self.accumulated(add, terms, axis=-1)[..., -1]
         return int(total) if lead == () else total
 
     def put(self, cells: CellArray, *, places: Any, axis: int, size: int, rank: int) -> CellArray:

@@ -13,7 +13,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import FIRST_ROW
 from difflab.language.printers.expressions import TemplateForm
-from difflab.language.printers.recorded import recorded
+from difflab.lower.recorded import recorded
 
 if TYPE_CHECKING:
     from difflab.language.printers.straight import StraightLinePrinter

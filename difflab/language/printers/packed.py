@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
-from difflab.language.printers.statements import Change, TapeVariables, in_sequence
+from difflab.language.printers.statements import Change, TapeVariables, in_sequence, store_outputs
 from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import as_number
 
@@ -96,18 +96,7 @@ class PackedPrinter(StraightLinePrinter):
 
     def pack(self) -> None:
         """Write the outputs into the result, one after the other."""
-        start = 0
-        for node in self.view.outputs:
-            size = math.prod(self.graph.shape(node))
-            if self.graph.shape(node) and node not in self.listed:
-                target = self.at(self.result, (start, (1,)), ["i"])
-                value = self.value(node, self.at_place(node, "i"))
-                self.loops([("i", size)], target, "=", value)
-            else:
-                for position, element in enumerate(self.elements(node), start):
-                    target = self.element(self.result, position)
-                    self.add(self.assignment(target, "=", element))
-            start += size
+        store_outputs(self, self.result)
 
 
 def _spelled(character: str) -> str:

@@ -370,10 +370,16 @@ def _filled(
     """Return the lines of a block that fills an array with the outputs of a function."""
     block = printer.block(function, values)
     block.compute()
-    targets = _targets(out, function.output_shapes)
-    for node, (_, start) in zip(block.view.outputs, targets, strict=True):
-        _stored(block, node, out, (start, (1,)), [])
+    store_outputs(block, out)
     return block.lines
+
+
+def store_outputs(printer: StraightLinePrinter, out: str) -> None:
+    """Write the outputs of a function into an array, one after the other."""
+    start = 0
+    for node in printer.view.outputs:
+        _stored(printer, node, out, (start, (1,)), [])
+        start += math.prod(printer.graph.shape(node))
 
 
 def _stored(
@@ -388,8 +394,7 @@ def _stored(
     if block.graph.shape(node) and node not in block.listed:
         size = math.prod(block.graph.shape(node))
         target = block.at(out, affine, [*counters, "i"])
-        value = block.value(node, block.element(block.names[node], "i"))
-        block.loops([("i", size)], target, "=", value)
+        block.loops([("i", size)], target, "=", block.value(node, block.at_place(node, "i")))
         return
     for position, element in enumerate(block.elements(node), start):
         target = block.at(out, (position, strides[:-1]), counters)

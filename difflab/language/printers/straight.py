@@ -22,15 +22,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import FreshNames, check_function_name
 from difflab.graph.repetition.classes import flat
-from difflab.language.printers.array_loops import (
-    LOOPED,
-    Move,
-    elementwise,
-    moved,
-    moves,
-    ordered_sums,
-    product_of_arrays,
-)
+from difflab.language.printers.array_loops import LOOPED, elementwise, lowered
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.bulk import bulk_lines
 from difflab.language.printers.expressions import (
@@ -42,10 +34,10 @@ from difflab.language.printers.expressions import (
     write,
 )
 from difflab.language.printers.helpers import Helpers, helper, used
-from difflab.language.printers.recorded import CONTROL
 from difflab.language.printers.statements import PRINTED, StatementForms, on_numbers, statements
 from difflab.language.printers.view import PrintedGraph, forced_nodes, fused_nodes, is_copy
-from difflab.primitives import as_number, constant_array, index, matmul, reshape, sum_, sum_in_order
+from difflab.lower.recorded import CONTROL
+from difflab.primitives import as_number, constant_array, index, reshape
 
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LONGEST = 30
@@ -252,24 +244,11 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             below = self.names[children[0]]
             self.names[node] = below if shape else self.element(below, 0)
             return
-        if row is sum_in_order:
-            ordered_sums(self, node, children, shapes, shape)
-            return
-        if row is matmul:
-            product_of_arrays(self, node, children, shapes, shape)
-            return
         if row is index and not shape:
             place = flat(self.graph.params(node)["key"], shapes[0])
             self.names[node] = self.element(self.names[children[0]], place)
             return
-        loops = moves(row, self.graph.params(node), shapes, shape)
-        if row is sum_ and not shape:
-            self.carry(name := self.result_name(node), self.number(0.0, None), None)
-            moved(self, name, loops[0], children[0], total=True)
-            self.names[node] = name
-            return
-        name = self.filled(loops, children, math.prod(shape), self.result_name(node))
-        self.names[node] = name if shape else self.element(name, 0)
+        lowered(self, node, row)
 
     def last_branch(self) -> int | None:
         """Return the branch over numbers whose value is the only output, if it is one."""
@@ -294,13 +273,6 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             self.names[node] = self.numbers[children[0]][self.graph.params(node)["key"][0]]
             return True
         return False
-
-    def filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
-        """Write the loops that fill a new array, and return its name."""
-        self.lines.append(self.indent + self.array(name, size))
-        for move in loops:
-            moved(self, name, move, children[move.argument])
-        return name
 
     def _constants(self, node: int) -> str:
         """Write a constant array and return its name."""

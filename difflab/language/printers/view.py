@@ -18,7 +18,7 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.names import display_names
 from difflab.graph.passes.expansion import expanded
 from difflab.graph.rewritten import rewritten
-from difflab.language.printers.recorded import CONTROL, of_constant_orders
+from difflab.lower.recorded import CONTROL, of_constant_orders
 from difflab.primitives import (
     broadcast,
     concatenate,

@@ -13,11 +13,11 @@ from difflab.execute.lower.ops import FLOAT
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.control import FAULT
-from difflab.execute.targets.llvm.arrays.instructions import in_order
 from difflab.execute.targets.llvm.functions import constant
 from difflab.execute.targets.llvm.libraries import host
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.ir import Shape, packed_slices
+from difflab.lower.nests import in_order
 
 MEMORY = 1 << 16
 """Numbers between pieces of code that a call may have on its stack."""

@@ -15,7 +15,7 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
-from difflab.language.printers.recorded import recorded
+from difflab.lower.recorded import recorded
 from difflab.primitives import TABLE
 
 Spelling = Callable[..., str]

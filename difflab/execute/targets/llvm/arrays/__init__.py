@@ -26,13 +26,13 @@ from difflab.execute.targets.llvm.addresses import checked
 from difflab.execute.targets.llvm.arrays.control import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import arranged
-from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
 from difflab.execute.targets.llvm.arrays.routine import Module
 from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.python_objects import address_reader
 from difflab.graph.function import Function
+from difflab.lower.nests import Ref
 
 __all__ = ["NativeArrays"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction
 from difflab.execute.targets.llvm.functions import SPELLINGS, types
+from difflab.lower.nests import COPY, Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine

@@ -10,8 +10,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -19,74 +17,12 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, ResourceError
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import Instruction, sizes
-from difflab.graph.control import Branches, Checkpoint, Control, Loop, WhileLoop, WhileLoopVjp
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms, sizes
+from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
+from difflab.lower.nests import Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
-
-
-# --- the functions of an instruction, and their memory -------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Subprograms:
-    """The functions of a loop or a choice.
-
-    In memory lie the results, then two places for each value that a step hands to the next, one
-    of which the step reads and one it writes; a truth value; and the memory of the functions,
-    of which one is called at a time.
-
-    Attributes
-    ----------
-    control : Control
-        The loop or the choice.
-    layouts : tuple of NestLayout
-        Its functions. Their last inputs are the places of their outputs.
-    """
-
-    control: Control
-    layouts: tuple[NestLayout, ...]
-
-    @cached_property
-    def carried(self) -> list[int]:
-        """The sizes of the values that a step hands to the next."""
-        control = self.control
-        if isinstance(control, Branches | Checkpoint):
-            return []
-        count = control.carries if isinstance(control, Loop) else None
-        return sizes(control.output_shapes[:count])
-
-    @cached_property
-    def results(self) -> int:
-        """The numbers of all results."""
-        return sum(sizes(self.control.output_shapes))
-
-    @property
-    def truth(self) -> int:
-        """Where the truth value is."""
-        return self.results + 2 * sum(self.carried)
-
-    @property
-    def room(self) -> int:
-        """Where the memory of the functions begins."""
-        return self.truth + 1
-
-    @property
-    def size(self) -> int:
-        """The numbers in memory."""
-        return self.room + max(layout.room for layout in self.layouts)
-
-    @property
-    def operations(self) -> int:
-        """The instructions of the functions, of those that they call as well."""
-        return sum(layout.operations for layout in self.layouts)
-
-    @property
-    def work(self) -> int:
-        """The scalar operations of a run, one step of a loop whose steps are not known."""
-        steps = self.control.steps if isinstance(self.control, Loop) else 1
-        return steps * sum(layout.work for layout in self.layouts)
 
 
 # --- faults: what ends a run early, and the exception that it is raised as -----------------------
@@ -174,9 +110,9 @@ class ControlWriter:
     """
 
     def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
-        assert step.control is not None
+        assert isinstance(step.called, Subprograms)
         self.routine = routine
-        self.called: Subprograms = step.control
+        self.called = step.called
         self.memory, *self.args = routine.operands(step, later)
 
     def write(self) -> None:

@@ -12,16 +12,9 @@ import bisect
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from difflab.errors import ConsistencyError
-from difflab.execute.targets.llvm.arrays.instructions import (
-    COPY,
-    Instruction,
-    Instructions,
-    Ref,
-    squeezed,
-)
 from difflab.execute.targets.llvm.arrays.loop_detection import (
     Segment,
     Segments,
@@ -29,12 +22,10 @@ from difflab.execute.targets.llvm.arrays.loop_detection import (
     elided,
     segmented,
 )
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.libraries import Transform
 from difflab.graph.ir import Shape
-
-if TYPE_CHECKING:
-    from difflab.execute.targets.llvm.arrays.control import Subprograms
-
+from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
 
 # --- instructions that may share a nest: none changes what another reads at other points ---------
 
@@ -207,8 +198,8 @@ class NestLayout:
                     position = self.cut.places.get(ref.root)
                     if position is not None and position[:2] in self.kept:
                         used.setdefault(position.value, []).append(number)
-                if step.control is not None:
-                    results[self.cut.places[step.out.root].value] = step.control.results
+                if isinstance(step.called, Subprograms):
+                    results[self.cut.places[step.out.root].value] = step.called.results
         for ref in self.program.outputs:
             if ref.root in self.cut.places:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
@@ -229,14 +220,15 @@ class NestLayout:
     def controls(self) -> list[Subprograms]:
         """What its control instructions call, those that a loop repeats counted once."""
         pieces = (self._piece(segment, 0) for segment in self.cut.segments)
-        return [step.control for piece in pieces for step in piece if step.control is not None]
+        called = (step.called for piece in pieces for step in piece)
+        return [each for each in called if isinstance(each, Subprograms)]
 
     @property
     def may_fail(self) -> bool:
         """Whether a run may end early."""
         pieces = (self._piece(segment, 0) for segment in self.cut.segments)
         return bool(self.controls) or any(
-            isinstance(step.library, Transform) for piece in pieces for step in piece
+            isinstance(step.called, Transform) for piece in pieces for step in piece
         )
 
     @property

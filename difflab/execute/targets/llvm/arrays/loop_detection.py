@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.execute.targets.llvm.arrays.instructions import (
+from difflab.lower.nests import (
     COPY,
     Instruction,
     Instructions,
@@ -181,7 +181,7 @@ class _Segmenter:
         # Each result of a routine has a place of its own.
         result = out.root if out.root < self.program.inputs else -1
         written = (new, back, self.program.sizes[out.root], out.strides, result)
-        calls = (step.control, step.lookup, step.library)
+        calls = (step.lookup, step.called)
         kind = (step.name, step.domain, step.into, step.truth, *calls)
         return *kind, written, tuple(slots)
 

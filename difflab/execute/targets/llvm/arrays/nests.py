@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest, DotNest, JoinedNest, pieces
-from difflab.execute.targets.llvm.arrays.instructions import (
+from difflab.execute.targets.llvm.arrays.panels import PanelNest
+from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
+from difflab.lower.nests import (
     COPY,
     GATHER,
+    SCATTER,
     Instruction,
     Ref,
     squeezed,
 )
-from difflab.execute.targets.llvm.arrays.panels import PanelNest
-from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
@@ -89,9 +90,9 @@ class Vector(OperationWriter):
     def write(self) -> None:
         """Write the instructions."""
         for place, step in enumerate(self.steps):
-            read = step.args[:1] if step.name == GATHER else step.args
+            read = step.args if step.lookup is None else step.args[:1]
             keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
-            if step.name in (COPY, GATHER):
+            if step.name in (COPY, GATHER, SCATTER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
@@ -127,6 +128,11 @@ class Vector(OperationWriter):
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
         number = self.number(step.out.root)
+        if operand.table:  # of a scatter: one point, as indices may repeat
+            position = self.routine.position(self._at(operand.table, 1))
+            place = self.routine.moved(operand.pointer, position, operand.stride)
+            self._join(step, number, place, 1)
+            return
         if not step.into or not self.again:
             self._put_lanes(step, operand, number, 0, self.width)
             return
@@ -190,11 +196,11 @@ class Nest:
         self.domain = squeezed(steps[0].domain)
         self.made = first_written(steps)
         self.looked = {
-            place: len(squeezed(step.domain[: step.lookup.axis]))
+            (place, int(step.name == GATHER)): len(squeezed(step.domain[: step.lookup.axis]))
             for place, step in enumerate(steps)
             if step.lookup is not None
         }
-        """The axes along which gathers look up where they read."""
+        """The axes along which a table says where gathers read, and scatters write."""
         self.axes = self._order()
 
     def write(self) -> None:
@@ -217,7 +223,7 @@ class Nest:
     def _blocks(self) -> list[JoinedNest]:
         """Return how a nest of one instruction on several axes may be written in blocks."""
         step = self.steps[0]
-        if len(self.steps) > 1 or len(self.domain) < 2 or step.name == GATHER:
+        if len(self.steps) > 1 or len(self.domain) < 2 or step.lookup is not None:
             return []
         if step.name != COPY and not _plain(step):
             return []
@@ -232,15 +238,20 @@ class Nest:
         return self.made.get(ref.root, place) >= place
 
     def _order(self) -> tuple[int, ...]:
-        """Return the axes, the one whose numbers lie side by side most often innermost."""
+        """Return the axes, the one whose numbers lie side by side most often innermost.
+
+        Those of a scatter stay in their order.
+        """
         axes = range(len(self.domain))
+        if self.steps[0].name == SCATTER:
+            return tuple(axes)
 
         def cost(axis: int) -> tuple[int, int]:
             apart = 0
             for place, step in enumerate(self.steps):
                 for slot, ref in enumerate((step.out, *step.args)):
                     stride = ref.squeezed(step.domain).strides[axis]
-                    looked = slot == 1 and self.looked.get(place) == axis
+                    looked = self.looked.get((place, slot)) == axis
                     apart += stride not in (0, 1) or looked
                     apart += 2 * (slot == 0 and stride == 0)
             return apart, -axis
@@ -261,7 +272,7 @@ class Nest:
             for (place, slot), pointer in pointers.items():
                 step = self.steps[place]
                 stride = (step.out, *step.args)[slot].squeezed(step.domain).strides[axis]
-                if slot == 1 and self.looked.get(place) == axis:
+                if self.looked.get((place, slot)) == axis:
                     position = routine.position(routine.moved(pointers[place, 2], counter))
                     moved[place, slot] = routine.moved(pointer, position, stride)
                     continue
@@ -273,7 +284,8 @@ class Nest:
     def _inner(self, pointers: dict[tuple[int, int], str]) -> None:
         """Write the innermost axis, a vector at a time."""
         size = self.domain[self.axes[-1]] if self.axes else 1
-        width = min(self.routine.host.width, 1 << (size.bit_length() - 1))
+        scattered = self.looked.get((0, 0)) in self.axes[-1:]
+        width = 1 if scattered else min(self.routine.host.width, 1 << (size.bit_length() - 1))
         whole = size // width
         operands = {
             key: PointerOperand(pointer, self._inner_stride(*key), self._table(*key, pointers))
@@ -292,7 +304,7 @@ class Nest:
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return where the steps of an operand along the innermost axis lie, if in a table."""
-        looked = slot == 1 and self.looked.get(place) in self.axes[-1:]
+        looked = self.looked.get((place, slot)) in self.axes[-1:]
         return pointers[place, 2] if looked else ""
 
     def _inner_stride(self, place: int, slot: int) -> int:

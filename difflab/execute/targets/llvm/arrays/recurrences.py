@@ -1,33 +1,14 @@
-"""Nests of recurrences along an axis, and of scatter-adds."""
+"""Nests of recurrences along an axis."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, Instruction, Ref
-from difflab.graph.ir import Shape
+from difflab.lower.nests import RECURRENCES, Instruction
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
-
-
-def recurrence(name: str, shape: Shape, axis: int, refs: Sequence[Ref]) -> Instruction:
-    """Return the instruction of a row, given its result and operands; its axis becomes the last.
-
-    Examples
-    --------
-    >>> step = recurrence("cumsum", (2, 3), -2, [Ref(1, 0, (3, 1)), Ref(0, 0, (3, 1))])
-    >>> step.domain, step.out.strides
-    ((3, 2), (1, 3))
-    """
-    place = axis % len(shape)
-    order = [*(other for other in range(len(shape)) if other != place), place]
-    out, *args = [
-        ref._replace(strides=tuple([ref.strides[entry] for entry in order])) for ref in refs
-    ]
-    terms = args.pop()
-    return Instruction(name, tuple([shape[entry] for entry in order]), out, (terms, *args))
 
 
 class RecurrenceNest:
@@ -51,9 +32,8 @@ class RecurrenceNest:
 
     def write(self) -> None:
         """Write it."""
-        if 0 in self.step.domain:
-            return
-        self._loop(0, self.routine.operands(self.step, self.later))
+        if 0 not in self.step.domain:
+            self._loop(0, self.routine.operands(self.step, self.later))
 
     def _loop(self, axis: int, pointers: Sequence[str]) -> None:
         """Write the loops from an axis on."""
@@ -86,73 +66,3 @@ class RecurrenceNest:
                 value = routine.joined(RECURRENCES[self.step.name], before, term, 1)
             routine.store(value, routine.moved(out, counter, strides[0]))
             after.append(value)
-
-
-# --- scatter-adds --------------------------------------------------------------------------------
-
-
-class ScatterNest:
-    """Writes a scatter-add: a loop for each axis, the last one by vectors.
-
-    Parameters
-    ----------
-    routine : Routine
-        Where it is written.
-    step : Instruction
-        The instruction, with a `Lookup`.
-    later : sequence of Instruction
-        The same instruction in all iterations from this on.
-    """
-
-    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
-        assert step.lookup is not None
-        self.routine = routine
-        self.step = step
-        self.later = later
-        self.axis = step.lookup.axis
-
-    def write(self) -> None:
-        """Write it."""
-        if 0 in self.step.domain:
-            return
-        self._loop(0, self.routine.operands(self.step, self.later))
-
-    def _loop(self, axis: int, pointers: Sequence[str]) -> None:
-        """Write the loops from an axis on."""
-        step, routine = self.step, self.routine
-        if axis == len(step.domain):
-            self._elements(pointers, 1)
-            return
-        size = step.domain[axis]
-        if axis == len(step.domain) - 1 and axis != self.axis and self._beside(axis):
-            width, done = routine.host.width, size - size % routine.host.width
-            if done:
-                for counter in routine.loop(0, done, width):
-                    self._elements(self._moved(pointers, axis, counter), width)
-            for place in range(done, size):
-                self._elements(self._moved(pointers, axis, str(place)), 1)
-            return
-        for counter in routine.loop(0, size, 1):
-            self._loop(axis + 1, self._moved(pointers, axis, counter))
-
-    def _beside(self, axis: int) -> bool:
-        """Whether the elements along an axis lie side by side."""
-        return self.step.out.strides[axis] == self.step.args[0].strides[axis] == 1
-
-    def _moved(self, pointers: Sequence[str], axis: int, counter: str) -> list[str]:
-        """Return the pointers at a position of an axis."""
-        routine, refs = self.routine, (self.step.out, *self.step.args)
-        counters = [counter] * len(refs)
-        if axis == self.axis:
-            counters[0] = routine.position(routine.moved(pointers[2], counter))
-        return [
-            routine.moved(pointer, place, ref.strides[axis])
-            for pointer, place, ref in zip(pointers, counters, refs, strict=True)
-        ]
-
-    def _elements(self, pointers: Sequence[str], width: int) -> None:
-        """Add elements that lie side by side."""
-        routine, (target, source, _) = self.routine, pointers
-        number = routine.load(source, width)
-        number = routine.joined(self.step.into, routine.load(target, width), number, width)
-        routine.store(number, target, width)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.arrays.control import INTERRUPTED, ControlWriter
 from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import RECURRENCES, SCATTER, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
-from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest, ScatterNest
+from difflab.execute.targets.llvm.arrays.recurrences import RecurrenceNest
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.functions import (
     SPELLINGS,
     Functions,
@@ -23,6 +23,7 @@ from difflab.execute.targets.llvm.functions import (
 )
 from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, MatrixLoop, Transform
 from difflab.graph.ir import Shape
+from difflab.lower.nests import RECURRENCES, Instruction, Ref
 
 
 class Region(NamedTuple):
@@ -360,25 +361,22 @@ class Routine:
                 stop = segment.start + segment.period * segment.count
                 later = [code[first + place : stop : segment.period] for place in group.steps]
             self.module.operations += len(steps)
-            if steps[0].control is not None:
+            if isinstance(steps[0].called, Subprograms):
                 ControlWriter(self, steps[0], later[0]).write()
-            elif steps[0].name == SCATTER:
-                ScatterNest(self, steps[0], later[0]).write()
-            elif steps[0].library is not None:
-                self._by_library(steps[0], steps[0].library, later[0])
+            elif steps[0].called is not None:
+                self._by_library(steps[0], later[0])
             elif steps[0].name in RECURRENCES:
                 RecurrenceNest(self, steps[0], later[0]).write()
             else:
                 Nest(self, steps, later).write()
 
-    def _by_library(
-        self, step: Instruction, called: Transform | MatrixLoop, later: Sequence[Instruction]
-    ) -> None:
+    def _by_library(self, step: Instruction, later: Sequence[Instruction]) -> None:
         """Call a function of a library."""
-        target, *sources = self.operands(step, later)
+        called, (target, *sources) = step.called, self.operands(step, later)
         if isinstance(called, Transform):
             self._transformed(called, sources[0], target)
             return
+        assert isinstance(called, MatrixLoop)
         function = self.functions.of_matrices(called)
         self.add(f"call void @{function}({', '.join(f'ptr {at}' for at in (*sources, target))})")
 

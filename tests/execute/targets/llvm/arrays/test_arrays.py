@@ -20,7 +20,6 @@ pytest.importorskip("llvmlite")
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
-from difflab.execute.targets.llvm.arrays.instructions import reshaped
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.routine import Module, Routine
 from tests.support.rows import for_each
@@ -293,28 +292,28 @@ def test_too_much_that_is_different_is_refused(monkeypatch: pytest.MonkeyPatch) 
         NativeArrays(Schedule.of(dl.trace(lambda a: np.sin(np.cos(a * 2.0) + a * a), A)))
 
 
-def test_reshaped_steps() -> None:
-    for shape, order, wanted in [
-        ((4, 3), (0, 1), (2, 2, 3)),
-        ((4, 3), (0, 1), (2, 6)),
-        ((2, 3, 4), (0, 2, 1), (2, 2, 2, 3)),
-        ((2, 3, 4), (1, 0, 2), (3, 8)),
-        ((2, 3, 4), (2, 1, 0), (24,)),
-        ((6, 1, 2), (0, 1, 2), (3, 1, 4)),
-        ((6, 4), (1, 0), (4, 2, 3)),
-    ]:
-        array = np.arange(np.prod(shape), dtype=np.float64).reshape(shape).transpose(order)
-        strides = [stride // 8 for stride in array.strides]
-        found = reshaped(array.shape, strides, wanted)
-        moved = np.reshape(array, wanted)
-        assert (found is None) == (not np.shares_memory(moved, array))
-        if found is not None:
-            seen = np.lib.stride_tricks.as_strided(array, wanted, [8 * s for s in found])
-            np.testing.assert_array_equal(seen, moved)
+def test_every_row_that_has_nests_has_machine_code(rng: np.random.Generator) -> None:
+    square = rng.normal(size=(2, 4, 4))
+    parts = [rng.normal(size=(2, 2)) for _ in range(101)]  # more than are placed one by one
+
+    def moved(x: Any) -> Any:
+        diagonal = np.diagonal(x * 2.0, axis1=-2, axis2=-1)
+        matrices = dl.arrays.diag(diagonal[0] + 1.0)
+        return matrices @ x[1], np.concatenate([matrices, matrices.T * 0.5], axis=1)
+
+    for f in (dl.trace(moved, square), dl.jacobian(dl.trace(lambda x: moved(x)[0], square))):
+        instructions(Schedule.of(f))  # has machine code
+        held(f, (square,))
+    many = dl.gradient(
+        dl.trace(lambda *parts: sum(np.sum(part * part.T) for part in parts), *parts)
+    )
+    held(many, tuple(parts))
+    wide = dl.trace(lambda x: np.sum(x[:, :0] * 2.0, axis=1) + x[:, 0], square[0])
+    instructions(Schedule.of(wide))
+    held(wide, (square[0],))
 
 
-def test_reshaped_arrays_of_nothing() -> None:
-    assert reshaped((0, 2), (2, 1), (2, 0, 3)) == (0, 3, 1)
+def test_the_gradient_of_nothing() -> None:
     empty = np.empty((0, 3))
     gradient = dl.gradient(dl.trace(lambda x: np.sum(np.sin(x)), empty))
     assert dl.compile(gradient, target="native")(empty).shape == (0,)

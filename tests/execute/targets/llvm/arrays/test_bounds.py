@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -14,37 +13,12 @@ from difflab.errors import ConsistencyError
 pytest.importorskip("llvmlite")
 
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.targets.llvm.arrays import NativeArrays, expansion
+from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.instructions import Instructions, contiguous, seen
 from difflab.execute.targets.llvm.target import NativeTarget
+from difflab.lower.nests import Instructions, View
 
-ENTRIES: list[Any] = [0, -1, (None, None, None), (1, None, 2), (None, None, -1), (2, 2, 1)]
 STEPS = dl.trace(lambda x: 2.0 * np.sum(x[1:] * x[:-1]) + x[1], np.ones(5))
-
-
-@pytest.mark.parametrize("shape", [(3,), (3, 2), (2, 3, 2)])
-def test_views_begin_and_step_as_numpys_do(shape: tuple[int, ...]) -> None:
-    numbers = np.arange(np.prod(shape)).reshape(shape)
-    for key in itertools.product(ENTRIES, repeat=len(shape)):
-        for opened in (key, (None, *key), (*key, None), (Ellipsis, *key), key[:-1]):
-            picked = numbers[tuple(slice(*e) if isinstance(e, tuple) else e for e in opened)]
-            offset, strides, found = seen(shape, contiguous(shape), ("index", opened))
-            assert found == picked.shape
-            places = offset + sum(
-                np.indices(found)[axis] * stride for axis, stride in enumerate(strides)
-            )
-            np.testing.assert_array_equal(np.broadcast_to(places, found), picked)
-
-
-def test_transposed_views_step_as_numpys_do() -> None:
-    assert seen((2, 3, 4), (12, 4, 1), ("transpose", (2, 0, 1))) == (0, (1, 12, 4), (4, 2, 3))
-
-
-@pytest.mark.parametrize("key", [(3, 0), (-4, 0), (0, 0, 0)])
-def test_keys_outside_are_refused(key: tuple[int, ...]) -> None:
-    with pytest.raises(ConsistencyError):
-        seen((3, 2), (2, 1), ("index", key))
 
 
 def test_a_number_is_added_at_its_place() -> None:
@@ -65,11 +39,13 @@ def test_forward_mode_in_three_dimensions(checked: bool, monkeypatch: pytest.Mon
 
 
 def wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shifted(shape: Any, strides: Any, view: Any) -> Any:
-        offset, *rest = seen(shape, strides, view)
-        return (offset + 7, *rest)
+    indexed = View.indexed
 
-    monkeypatch.setattr(expansion, "seen", shifted)
+    def shifted(self: View, key: Any) -> View:
+        ref, shape = indexed(self, key)
+        return View(ref._replace(offset=ref.offset + 7), shape)
+
+    monkeypatch.setattr(View, "indexed", shifted)
 
 
 def test_places_outside_are_found_when_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:

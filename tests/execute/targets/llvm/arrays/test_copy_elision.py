@@ -13,14 +13,14 @@ import difflab as dl
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.arrays.groups import OpenNest
-from difflab.execute.targets.llvm.arrays.instructions import (
+from difflab.execute.targets.llvm.arrays.loop_detection import elided
+from difflab.graph.pytree import flatten
+from difflab.lower.nests import (
     COPY,
     Instruction,
     Instructions,
     Ref,
 )
-from difflab.execute.targets.llvm.arrays.loop_detection import elided
-from difflab.graph.pytree import flatten
 from tests.support.rows import for_each
 
 pytest.importorskip("llvmlite", reason="needs llvmlite: pip install 'difflab[native]'")

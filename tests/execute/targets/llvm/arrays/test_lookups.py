@@ -130,10 +130,14 @@ def test_the_turns_of_a_recurrence_look_up_as_well(
 
 def test_an_index_outside_is_found_when_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expansion, "MOST_RUNS", 1)
-    lookup = expansion.Lookup
-    monkeypatch.setattr(expansion, "Lookup", lambda axis, size: lookup(axis, size - 1))
+    lookup = expansion._Expansion._lookup
+
+    def shifted(own: Any, *args: Any) -> None:
+        lookup(own, *args[:-1], args[-1] + 1)
+
+    monkeypatch.setattr(expansion._Expansion, "_lookup", shifted)
     f = dl.trace(lambda x: np.take(x, [4, 0, 2]) * 2.0, np.ones(5))
-    with pytest.raises(ConsistencyError, match="leaves an axis of 4"):
+    with pytest.raises(ConsistencyError, match="leaves an axis of 5"):
         NativeArrays(Schedule.of(f))
 
 

@@ -1,4 +1,4 @@
-"""Rows as functions of basic rows: what printed code defines where a language lacks a function.
+"""Rows as functions of basic rows: what code defines where its language lacks a function.
 
 The portable kernel of a row, or its kernel where that is array code, runs once on nodes of a graph.
 Printers write the graph as an expression or as a function of numbers.
@@ -61,11 +61,6 @@ class _Recording(ModuleType):
     def iscomplexobj(x: Any) -> bool:
         """Whether values are complex: those of printed code are real."""
         return False
-
-    @staticmethod
-    def real(x: Any) -> Any:
-        """Return a real number."""
-        return x
 
     @staticmethod
     def cond(choice: Any, yes: Callable[..., Any], no: Callable[..., Any], *args: Any) -> Any:
