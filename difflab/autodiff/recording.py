@@ -27,10 +27,9 @@ from difflab.graph.function import Function, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
-from difflab.graph.values import first_carrier
+from difflab.graph.values import DOUBLE, Precision, first_carrier, in_precision, precision_of
 
 __all__ = [
     "Contents",

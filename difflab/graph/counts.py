@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.core.quantities import count as shortened
+from difflab.core.wording import count as shortened
+from difflab.errors import UnsupportedError
 from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
@@ -90,42 +91,49 @@ def count(function: Function) -> Counts:
     require_function(function, "count")
     cache = function.derived_cache
     if "counts" not in cache:  # functions inside each other are counted once, not at every level
-        cache["counts"] = _counts(function)
+        used = _used(function)
+        counted = used & ~function.graph.structural_rows()
+        within = {node: _within(row) for node, row in _holders(function.graph, used)}
+        trees = {node: inner.tree for node, inner in within.items()}
+        cache["counts"] = Counts(
+            tree=_tree(function, counted.tolist(), trees),
+            dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
+            operations=operation_count(function),
+            arithmetic=_arithmetic(function.graph, used),
+        )
     counts: Counts = cache["counts"]
     return counts
-
-
-def _counts(function: Function) -> Counts:
-    used = _used(function)
-    counted = used & ~function.graph.structural_rows()
-    within = {node: _within(row) for node, row in _holders(function.graph, used)}
-    return Counts(
-        tree=_tree(
-            function, counted.tolist(), {node: inner.tree for node, inner in within.items()}
-        ),
-        dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
-        operations=operation_count(function),
-        arithmetic=_arithmetic(function.graph, used),
-    )
 
 
 def operation_count(function: Function) -> int:
     """Return the distinct operations of a function alone; see `Counts`."""
     cache = function.derived_cache
     if "operations" not in cache:
-        cache["operations"] = _operation_count(function)
+        graph, used = function.graph, _used(function)
+        counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
+        holders = _holders(graph, used)
+        within = ((_turns(row), row.holds.functions) for _, row in holders)
+        inside = sum(turns * sum(map(operation_count, inner)) for turns, inner in within)
+        cache["operations"] = int(np.count_nonzero(counted)) - len(holders) + inside
     operations: int = cache["operations"]
     return operations
 
 
-def _operation_count(function: Function) -> int:
-    graph, used = function.graph, _used(function)
-    counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
-    holders = _holders(graph, used)
-    inside = sum(
-        _turns(row) * operation_count(inner) for _, row in holders for inner in row.holds.functions
-    )
-    return int(np.count_nonzero(counted)) - len(holders) + inside
+TREE_LIMIT = 1_000_000
+"""Maximum number of tree nodes; SymPy needs ten microseconds or more for each."""
+
+
+def check_tree_size(function: Function, title: str) -> None:
+    """Raise `UnsupportedError` if a library that shares no subexpressions needs too many nodes.
+
+    Array operations are expanded element by element; the largest array bounds the factor.
+    """
+    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
+    if tree > TREE_LIMIT:
+        raise UnsupportedError(
+            f"written out as a tree for {title} it has {shortened(tree)} nodes; "
+            f"the limit is {TREE_LIMIT:,}"
+        )
 
 
 def may_be_long(row: Primitive) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -14,24 +14,23 @@ from numpy.typing import NDArray
 
 from difflab.core.conversions import as_numbers
 from difflab.core.devices import array_module, device_context
-from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
 from difflab.core.primitive import Custom
+from difflab.core.system import require_memory
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
-from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
-from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.exponents import has_rounded_exponents, quotient
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape, packed_slices
-from difflab.graph.names import missing_values, shortened
+from difflab.graph.names import Arguments, by_input, missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
 from difflab.graph.values import are_numbers, checked_value, first_carrier, in_dtype_of
 from difflab.graph.views import Views
+from difflab.primitives import power
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +120,13 @@ class Function(Views):
         return sum(map(math.prod, self.output_shapes))
 
     @cached_property
-    def derived_cache(self) -> DerivedCache:
+    def derived_cache(self) -> dict[str, Any]:
         """Cache of derived objects, keyed by the module that owns them."""
-        return DerivedCache()
+        return {}
+
+    def __reduce__(self) -> tuple[type[Function], tuple[Any, ...]]:
+        # What is cached is neither copied nor pickled.
+        return Function, tuple(getattr(self, field.name) for field in fields(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate at a point, or at a batch of points by leading axes.
@@ -172,7 +175,7 @@ class Function(Views):
         >>> print(dl.parse("x^(0.1 - 1)").in_floats.graph.primitives[-1])
         <primitive divide>
         """
-        if not has_rounded_exponents(self.graph):
+        if power not in self.graph.primitives or not has_rounded_exponents(self.graph):
             return self
         builder = Builder(self.graph.source)
         copied = rewrite(self.graph, builder, quotient)

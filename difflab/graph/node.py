@@ -27,7 +27,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.handle import AssignedError, Handle
 from difflab.graph.ir import Shape
 from difflab.graph.keys import known_key, picked, static_key
-from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
+from difflab.graph.values import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
     add,

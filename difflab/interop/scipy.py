@@ -21,7 +21,7 @@ from difflab.core.conversions import host_numbers, host_reals
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, compile
-from difflab.graph.analytic import require_analytic
+from difflab.graph.algebra import require_analytic
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function, inline

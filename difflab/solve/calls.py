@@ -21,8 +21,8 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.graph.values import DOUBLE, Precision, in_precision, precision_of
 from difflab.primitives import where
 
 

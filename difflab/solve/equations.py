@@ -18,8 +18,8 @@ from difflab.errors import ConvergenceError, InputError
 from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
+from difflab.graph.values import in_precision
 from difflab.solve.calls import (
     Derivative,
     Equation,

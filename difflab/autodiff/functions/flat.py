@@ -13,7 +13,7 @@ from difflab.autodiff.engine.reverse import by_reverse
 from difflab.autodiff.engine.squares import squares_once
 from difflab.autodiff.engine.sweep import Sweep, function_of, packed
 from difflab.autodiff.functions.chosen import Names, derivative_by
-from difflab.core.machine import require_memory
+from difflab.core.system import require_memory
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function

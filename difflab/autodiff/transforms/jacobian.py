@@ -22,8 +22,8 @@ from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function
-from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
+from difflab.graph.values import in_precision
 
 
 def jacfwd(fun: F, argnums: Argnums = 0, has_aux: bool = False) -> F:

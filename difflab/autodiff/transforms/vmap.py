@@ -18,9 +18,8 @@ from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.precision import precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
-from difflab.graph.values import first_carrier
+from difflab.graph.values import first_carrier, precision_of
 
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:

@@ -46,7 +46,7 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     A partial sum continues in the only node that uses it: as the left operand of ``+`` and
     ``-``, or the right one of ``+``, which in floating point is the same.
     """
-    sums = _sums(graph)
+    sums = np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
     inside = np.zeros(len(graph), dtype=np.bool_)
     result = Chains({}, {}, inside)
     if len(sums) < SHORTEST:
@@ -72,11 +72,6 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
             inside[sums[links]] = True
             inside[end] = False
     return result
-
-
-def _sums(graph: Graph) -> Nodes:
-    """Return the additions and subtractions of scalars."""
-    return np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
 
 
 def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:
@@ -112,6 +107,8 @@ def balanced(function: Function) -> Function:
     >>> balanced(f).values(range(64)) == f.values(range(64))
     array([ True])
     """
+    if len(function.graph) <= SHORTEST:
+        return function
     sums = chains(function.graph, function.outputs)
     if not sums.terms:
         return function
