@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from difflab.core.apply import array_module
 from difflab.core.conversions import as_float64, as_numbers, as_reals
-from difflab.core.devices import array_module
 from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError

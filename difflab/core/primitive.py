@@ -17,8 +17,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from difflab.core.apply import apply
-from difflab.core.devices import with_scalars
+from difflab.core.apply import apply, with_scalars
 from difflab.core.special_functions import special_functions
 
 Map = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.devices import module_of, on_host
+from difflab.core.apply import module_of, on_host
 from difflab.core.table import Column, Table
 from difflab.core.wording import shape_text
 from difflab.eager.recording.tape import Accumulation, TapeStep, history, no_grad

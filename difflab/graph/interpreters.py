@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, home_of, library_name
+from difflab.core.apply import array_module, home_of, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter

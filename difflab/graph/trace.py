@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import module_of
 from difflab.core.conversions import as_float64, as_reals
-from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import DifflabError, InputError, TraceError
 from difflab.graph.builder import OPEN_TRACES, Builder, Span

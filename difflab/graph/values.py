@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import as_floats
 from difflab.core.conversions import as_numbers, as_reals
-from difflab.core.devices import as_floats
 from difflab.core.primitive import ByArgument, Primitive
 from difflab.errors import PointError
 from difflab.graph.ir import Shape

@@ -14,8 +14,7 @@ from scipy import LowLevelCallable
 from scipy import sparse as scipy_sparse
 
 from difflab.autodiff import gradient, hessian, hvp, jacobian
-from difflab.autodiff.functions.chosen import of_inputs, with_inputs
-from difflab.autodiff.functions.flat import require_scalar
+from difflab.autodiff.functions.flat import of_inputs, require_scalar, with_inputs
 from difflab.autodiff.sparsity import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
 from difflab.core.conversions import host_numbers, host_reals
 from difflab.core.wording import counted

@@ -283,11 +283,14 @@ class Stage:
             return [(left / self.steps[i], right / self.steps[i]) for left, right in pairs]
 
     def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
-        """Return the factor of a unit's derivative in a difference along weighted inputs."""
+        """Return the factor of a unit's derivative in a difference along weighted inputs.
+
+        It is 0 unless the direction moves all inputs of the unit.
+        """
         with self.mp.workdps(self.digits):
             factor = self.mp.mpf(1)
             for i in unit:
-                factor *= weights[i] * self.steps[i]
+                factor *= weights.get(i, 0) * self.steps[i]
             return 2 * factor if len(unit) == 2 and unit[0] != unit[1] else factor
 
 

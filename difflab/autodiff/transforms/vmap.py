@@ -11,9 +11,9 @@ import numpy as np
 from difflab.autodiff.engine.argnums import split
 from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, computed, record, stack_size
+from difflab.core.apply import module_of
 from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
-from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function

@@ -109,11 +109,8 @@ class NativeTarget:
     @cached_property
     def dtypes(self) -> list[np.dtype[Any]]:
         """The dtype of each output."""
-        return [np.dtype(bool) if self._boolean(part) else self.real for part in self.parts]
-
-    def _boolean(self, part: slice) -> bool:
-        values = self.code.outputs[part]
-        return bool(values) and self.code.truths.issuperset(values)
+        values, truths = (self.code.outputs[part] for part in self.parts), self.code.truths
+        return [np.dtype(bool) if v and truths.issuperset(v) else self.real for v in values]
 
     @cached_property
     def kinds(self) -> list[type]:
@@ -181,7 +178,8 @@ class NativeTarget:
 
     def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
         text = writer.text()
-        return engine.load(text, writer.symbols, self.machine, self.operations)
+        symbols = writer.functions.symbols
+        return engine.load(text, symbols, self.machine, self.operations)
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, where `numbers` are the flattened inputs."""
