@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.extrapolation import GUARD, ODD, Weights, tableau
-from difflab.differences.first import LadderPoint, judged
-from difflab.differences.rules import DifferenceRule
+from difflab.differences.first import DifferenceRule, LadderPoint, judged
 from difflab.differences.sampling import LEAD, Arithmetic, lead_points, noise_of, scale_of
 from difflab.differences.wide import SUSPECT
 from difflab.errors import UnsupportedError
