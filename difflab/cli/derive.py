@@ -208,7 +208,7 @@ def _printed(derived: Function, form: DerivativeFormat) -> str:
 def after_value(function: Function, derived: Function) -> Function:
     """Return the function of the outputs of `function`, then those of its derivative."""
     from difflab.autodiff import value_and_gradient
-    from difflab.graph.composition import joined
+    from difflab.graph.rewritten import joined
 
     if derived.output_names == ("gradient",):
         return value_and_gradient(function)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -301,3 +302,19 @@ def computation_error(name: str, args: tuple[Any, ...], error: Exception) -> Dif
         )
     found = " and ".join(type(arg).__name__ for arg in args)
     return at_users_line(InputError, f"{name} cannot be computed for {found}: {error}")
+
+
+SPECIAL = {
+    "numpy": "scipy.special",
+    "cupy": "cupyx.scipy.special",
+    "jax.numpy": "jax.scipy.special",
+}
+"""The module of special functions for each array module; by default its own `special`."""
+
+
+@cache
+def special_functions(xp: ModuleType) -> ModuleType:
+    """Return the special functions that belong to the array module `xp`."""
+    owner = SPECIAL.get(xp.__name__)
+    found: ModuleType = xp.special if owner is None else import_module(owner)
+    return found
