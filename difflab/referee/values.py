@@ -127,9 +127,10 @@ class ExactValues:
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
         plain = {} if self._arrays else _PLAIN
-        self._sizes = {
-            slot: self._size(slot, step.row) for slot, step in self._program.steps.items()
-        }
+        # How many numbers a step computes, as far as that is known in advance.
+        self._sizes = dict.fromkeys(self._program.steps, 1)
+        if self._arrays:
+            self._sizes = {slot: self._size(slot, s.row) for slot, s in self._program.steps.items()}
         self._code: dict[int, _Operation] = {
             slot: (
                 plain.get(step.row) or self._interpreter.operation(step.row),
@@ -236,10 +237,9 @@ class ExactValues:
             values[slot] = operation(*operands, **params) if params else operation(*operands)
 
     def _size(self, slot: int, row: Primitive) -> int:
-        """Return how many numbers a step computes, as far as that is known in advance."""
         if isinstance(row.holds, Loop):
             return row.holds.steps * operation_count(row.holds.body)
-        return math.prod(self._program.shapes[slot]) if self._arrays else 1
+        return math.prod(self._program.shapes[slot])
 
     def seconds(self) -> float:
         """Return about how long one evaluation takes at the least, as far as sizes determine it."""
