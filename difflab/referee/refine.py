@@ -13,7 +13,6 @@ from difflab.referee.differences import (
     FORWARD,
     LADDER,
     ZERO,
-    BudgetSpent,
     PointSampler,
     Sample,
     Stage,
@@ -22,6 +21,7 @@ from difflab.referee.differences import (
     symmetric,
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
+from difflab.referee.values import BudgetSpent
 
 MpReal = Any  # an mpmath number
 EntryKey = tuple[int, int]  # the output, and the position in the list of units

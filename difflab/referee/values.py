@@ -75,8 +75,8 @@ _GAMMA = {
 """Functions of a context, and what mpmath calls those that compute them."""
 
 
-class TimeSpent(Exception):
-    """The time limit was reached during an evaluation."""
+class BudgetSpent(Exception):
+    """The time budget is exhausted."""
 
 
 class ExactValues:
@@ -246,9 +246,9 @@ class ExactValues:
         return _ELEMENT * sum(self._sizes.values())
 
     def _check_time(self, elements: int) -> None:
-        """Raise `TimeSpent` if an operation on `elements` elements would end after `until`."""
+        """Raise `BudgetSpent` if an operation on `elements` elements would end after `until`."""
         if perf_counter() + _ELEMENT * elements > self.until:
-            raise TimeSpent
+            raise BudgetSpent
 
     def _constant(self, number: float, name: str | None) -> MpReal:
         """Return a constant in mpmath, nudged unless it is an integer or has a name."""

@@ -158,28 +158,24 @@ class NativeTarget:
 
     @cached_property
     def _point(self) -> tuple[engine.CompiledModule, int]:
-        return self._loaded(1)
+        return self._compiled(self.writer(1))
 
     @cached_property
     def _batch(self) -> tuple[engine.CompiledModule, int]:
-        return self._loaded(self.width)
+        return self._compiled(self.writer(self.width))
 
     @cached_property
     def _packed(self) -> engine.CompiledModule | None:
         """The code for packed points; None if it cannot read and write rows."""
         if not packs(self.code):
             return None
-        return self._compiled(PackedWriter(self.code, self.machine))
+        return self._compiled(PackedWriter(self.code, self.machine))[0]
 
-    def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
+    def _compiled(self, writer: LlvmWriter) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
-        writer = self.writer(width)
-        return self._compiled(writer), writer.memory
-
-    def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
         text = writer.text()
         symbols = writer.functions.symbols
-        return engine.load(text, symbols, self.machine, self.operations)
+        return engine.load(text, symbols, self.machine, self.operations), writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, where `numbers` are the flattened inputs."""
