@@ -15,10 +15,10 @@ from difflab.autodiff.recording import Recording, as_real, computed, record
 from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
 from difflab.errors import InputError, ShapeError
+from difflab.graph.arguments import Arguments
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import Arguments
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.rewritten import selected
 from difflab.graph.values import Precision, first_carrier, in_precision, precision_of

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.recording import Recording, record
+from difflab.graph.arguments import Arguments
 from difflab.graph.code import Code
-from difflab.graph.names import Arguments
 from difflab.graph.pytree import LEAF
 from difflab.graph.rewritten import selected
 from difflab.graph.trace import parameter_names

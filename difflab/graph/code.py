@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import InputError, MethodTimeout
+from difflab.graph.arguments import Arguments
 from difflab.graph.draws import restored_generators
 from difflab.graph.ir import Shape, packed_slices
-from difflab.graph.names import Arguments
 from difflab.graph.pytree import flatten, unflatten
 
 

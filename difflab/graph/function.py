@@ -19,12 +19,13 @@ from difflab.core.primitive import Custom
 from difflab.core.system import require_memory
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
+from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold
 from difflab.graph.exponents import has_rounded_exponents, quotient
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape, packed_slices
-from difflab.graph.names import Arguments, by_input, missing_values, shortened
+from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
@@ -406,8 +407,9 @@ def evaluate(
 
 def _folded(function: Function, values: Sequence[Any], on: Interpreter) -> list[Any]:
     """Return the outputs on one value per input."""
-    if isinstance(on, ArrayInterpreter) and not any(map(_is_complex, values)):
-        function = function.in_floats
+    floats = function.in_floats
+    if floats is not function and isinstance(on, ArrayInterpreter):
+        function = function if any(map(_is_complex, values)) else floats
     environment = dict(zip(function.input_nodes, values, strict=True))
     return fold(function.graph, environment, function.outputs, on)
 

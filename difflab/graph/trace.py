@@ -18,12 +18,13 @@ from difflab.core.apply import module_of
 from difflab.core.conversions import as_float64, as_reals
 from difflab.core.ownership import unchanged
 from difflab.errors import DifflabError, InputError, TraceError
+from difflab.graph.arguments import Arguments
 from difflab.graph.builder import OPEN_TRACES, Builder, Span
 from difflab.graph.calls import Calls
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
-from difflab.graph.names import Arguments, output_names
+from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten

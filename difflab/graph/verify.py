@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from difflab.core.place import NOWHERE
 from difflab.core.wording import exact, significant
 from difflab.errors import GraphMismatchError
+from difflab.graph.arguments import Arguments
 from difflab.graph.code import Code, Run, quietly
 from difflab.graph.function import Function
-from difflab.graph.names import Arguments
 from difflab.graph.parting import first_parting
 from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
 

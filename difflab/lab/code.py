@@ -26,10 +26,10 @@ from difflab.errors import (
     TraceError,
     printable,
 )
+from difflab.graph.arguments import Arguments
 from difflab.graph.builder import Builder
 from difflab.graph.code import Code, Run, limited, quietly
 from difflab.graph.function import Function
-from difflab.graph.names import Arguments
 from difflab.graph.parting import is_users_file
 from difflab.graph.pytree import LEAF, flatten
 from difflab.graph.trace import is_leaf, trace

@@ -12,7 +12,7 @@ import numpy as np
 from numpy import float64
 
 from difflab.errors import InputError
-from difflab.graph.names import Arguments
+from difflab.graph.arguments import Arguments
 from difflab.graph.pytree import LEAF, flatten
 from difflab.testing.checker.arguments import Point
 from difflab.testing.checker.check import check_tree

@@ -9,8 +9,8 @@ import pytest
 
 import difflab as dl
 from difflab.errors import GraphMismatchError, MethodTimeout, TraceError
+from difflab.graph.arguments import Arguments
 from difflab.graph.code import Code, limited
-from difflab.graph.names import Arguments
 from difflab.graph.pytree import LEAF
 from difflab.graph.verify import agreeing
 
