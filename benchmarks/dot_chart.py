@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from difflab.core.quantities import bytes_text, seconds
+from difflab.core.wording import bytes_text, seconds
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import (
     FAINT,

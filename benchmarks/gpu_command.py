@@ -23,8 +23,8 @@ def gpu(*, points: Annotated[int, typer.Option(min=1000)] = 100_000_000) -> int:
         The number of points of a call.
     """
     from benchmarks.gpu import EXPRESSION, measure
-    from difflab.core.quantities import percent
     from difflab.core.table import Column, Table
+    from difflab.core.wording import percent
     from difflab.report.terminal import draw
 
     speed = measure(points)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from benchmarks.dot_chart import two_panels
 from difflab.bench.shared import picture
-from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
+from difflab.core.wording import error, ratio, seconds
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import INK, titled_figure
 from difflab.report.terminal import Screen, clean, shorten

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 from benchmarks.graders.corpus import DTYPES
 from benchmarks.graders.faults import FAULTS
 from difflab.bench.shared import picture
-from difflab.core.quantities import count, percent, seconds
 from difflab.core.table import Column, Table
+from difflab.core.wording import count, percent, seconds
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import INK, titled_figure
 from difflab.report.terminal import Screen, clean, shorten

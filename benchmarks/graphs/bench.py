@@ -18,7 +18,7 @@ from benchmarks.beside import TIMED, in_turns, require_same, tool_tasks
 from benchmarks.dot_chart import own_figures, ratio_chart
 from benchmarks.graphs.programs import MEASURES
 from difflab.bench.shared import picture
-from difflab.core.environ import environment_variables
+from difflab.core.system import environment_variables
 from difflab.core.worker import Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance

@@ -1,7 +1,7 @@
 """Changes in place with NumPy's semantics, for tensors and traced values.
 
 A change computes a new value of the array that owns the elements, and the owner takes that value.
-All its views are read from it again (see `difflab.core.storage`). A graph and a tape record the
+All its views are read from it again (see `difflab.core.ownership`). A graph and a tape record the
 computation of the new value, so changes are differentiated like any other operation.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 from difflab.arrays.given import as_array, mismatch, shape_of
 from difflab.arrays.shapes import broadcast_to, fits, reshape, without_leading_ones
 from difflab.arrays.updates import as_elements, replaced
+from difflab.core.ownership import View
 from difflab.core.place import at_users_line
-from difflab.core.storage import View
 from difflab.errors import InputError, TraceError
 from difflab.primitives import index, replace, transpose
 from difflab.primitives import reshape as reshape_row

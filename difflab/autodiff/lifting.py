@@ -19,10 +19,9 @@ from difflab.graph.arguments import Arguments
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.precision import Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.rewritten import selected
-from difflab.graph.values import first_carrier
+from difflab.graph.values import Precision, first_carrier, in_precision, precision_of
 
 AnyCallable = Callable[..., Any]
 Argnums = int | Sequence[int]

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from difflab.core.apply import array_module
 from difflab.core.conversions import as_float64, as_numbers, as_reals
-from difflab.core.devices import array_module
 from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
@@ -27,10 +27,9 @@ from difflab.graph.function import Function, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
-from difflab.graph.values import first_carrier
+from difflab.graph.values import DOUBLE, Precision, first_carrier, in_precision, precision_of
 
 __all__ = [
     "Contents",

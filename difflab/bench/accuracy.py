@@ -27,7 +27,7 @@ from difflab.bench.shared import (
     picture,
     table,
 )
-from difflab.core.quantities import error as error_text
+from difflab.core.wording import error as error_text
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab import provenance

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.bench.shared import BLUE, GREEN, PURPLE, RED, layout, picture
-from difflab.core.quantities import bytes_text
+from difflab.core.wording import bytes_text
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance

@@ -19,8 +19,8 @@ import numpy as np
 
 import difflab
 from difflab.bench.shared import BLUE, PURPLE, RED, SKY, layout, picture
-from difflab.core.environ import environment_variables
-from difflab.core.quantities import bytes_text
+from difflab.core.system import environment_variables
+from difflab.core.wording import bytes_text
 from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError
 from difflab.lab import provenance

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
 from difflab.bench.shared import ORANGE, formula_at_point, layout, picture, style_of
-from difflab.core.quantities import error as error_text
-from difflab.core.quantities import seconds
+from difflab.core.wording import error as error_text
+from difflab.core.wording import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem

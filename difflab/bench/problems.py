@@ -24,8 +24,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Unpack
 
 from difflab.bench.shared import picture, style_of
-from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
+from difflab.core.wording import error, percent
 from difflab.lab import provenance
 from difflab.lab.compare import compare
 from difflab.lab.problems.file import Problem

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from difflab.core.quantities import bytes_text, count, error, seconds
 from difflab.core.table import Column, Table
+from difflab.core.wording import bytes_text, count, error, seconds
 from difflab.lab import provenance
 from difflab.lab.provenance import ADDED
 from difflab.lab.sweep import CellType, SweepLayout, SweepRow

@@ -208,7 +208,7 @@ def _printed(derived: Function, form: DerivativeFormat) -> str:
 def after_value(function: Function, derived: Function) -> Function:
     """Return the function of the outputs of `function`, then those of its derivative."""
     from difflab.autodiff import value_and_gradient
-    from difflab.graph.composition import joined
+    from difflab.graph.rewritten import joined
 
     if derived.output_names == ("gradient",):
         return value_and_gradient(function)
@@ -267,7 +267,7 @@ def derivative(
 
 def _partial(function: Function, wrt: str, order: int) -> Function:
     """Return the derivative by one variable, or by a list of them."""
-    from difflab.autodiff.functions.elements import element_index
+    from difflab.autodiff.functions.flat import element_index
     from difflab.autodiff.transforms.partial import mixed_derivative
 
     columns = [element_index(function, name.strip(), "--wrt ") for name in _COMMA.split(wrt)]

@@ -20,7 +20,7 @@ from difflab.cli.output import (
     screen,
     write_files,
 )
-from difflab.core.files import reason
+from difflab.core.system import reason
 from difflab.core.wording import counted
 from difflab.errors import InputError
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 def methods() -> int:
     """List the methods, their orders, and why any is missing."""
-    from difflab.core.quantities import ABSENT
     from difflab.core.table import Cell, Column, Table
+    from difflab.core.wording import ABSENT
     from difflab.methods.registry import describe
     from difflab.report.terminal import clean, draw
 

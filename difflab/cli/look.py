@@ -19,7 +19,7 @@ from difflab.cli.options import (
 )
 from difflab.cli.output import deliver, emit, formatted, report_format, say, screen
 from difflab.cli.program_text import LatexOption, formula
-from difflab.core.files import check_destination
+from difflab.core.system import check_destination
 from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError, PointError
 

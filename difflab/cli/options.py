@@ -16,8 +16,8 @@ from typer.core import TyperCommand
 
 from difflab.cli.output import check_picture
 from difflab.cli.program_text import read_expression
-from difflab.core.files import check_destination
 from difflab.core.place import SourceLocation
+from difflab.core.system import check_destination
 from difflab.core.wording import unknown_name
 from difflab.errors import InputError, ParseError, PointError
 

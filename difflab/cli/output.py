@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO, get_args
 
 from difflab.core import progress
-from difflab.core.files import check_destination, reason, write_whole
+from difflab.core.system import check_destination, reason, write_whole
 from difflab.errors import InputError
 from difflab.report.terminal import Screen, ascii_text, report_of
 

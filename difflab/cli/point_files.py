@@ -11,9 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from difflab.core.files import open_regular, reason
-from difflab.core.machine import require_memory
 from difflab.core.place import SourceLocation
+from difflab.core.system import open_regular, reason, require_memory
 from difflab.errors import InputError, PointError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from difflab.core.files import open_regular, reason
-from difflab.core.quantities import bytes_text
+from difflab.core.system import open_regular, reason
+from difflab.core.wording import bytes_text
 from difflab.errors import InputError
 
 _START = 200  # characters of a long formula in the rows of a bench

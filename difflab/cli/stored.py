@@ -23,7 +23,7 @@ from difflab.cli.output import (
     say,
     write_files,
 )
-from difflab.core.files import check_destination, open_regular, reason
+from difflab.core.system import check_destination, open_regular, reason
 from difflab.core.wording import counted
 from difflab.errors import InputError
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.devices import JAX, PYTORCH, library_name, module_of
+from difflab.core.apply import JAX, PYTORCH, library_name, module_of
 from difflab.core.place import at_users_line
 from difflab.errors import DifflabError, InputError
 

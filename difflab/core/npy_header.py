@@ -6,7 +6,7 @@ import os
 from math import prod
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from difflab.core.quantities import bytes_text
+from difflab.core.wording import bytes_text
 
 if TYPE_CHECKING:
     import numpy as np

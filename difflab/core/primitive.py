@@ -17,9 +17,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from difflab.core.apply import apply
-from difflab.core.devices import with_scalars
-from difflab.core.special_functions import special_functions
+from difflab.core.apply import apply, special_functions, with_scalars
 
 Map = Callable[..., Any]
 Params = tuple[tuple[str, Any], ...]

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from threading import Timer
 from time import monotonic
-from typing import Protocol, TextIO
+from typing import Protocol
 
 from difflab.errors import printable
 
@@ -80,7 +80,10 @@ class ProgressLine:
         stopped: str = "",
         write: Callable[[str], None] = _show,
     ) -> None:
-        self.live = _rewritable(sys.stderr)
+        stream = sys.stderr
+        shown = stream is not None and not getattr(stream, "closed", False)
+        notebook = type(stream).__module__.partition(".")[0] == "ipykernel"
+        self.live = shown and (notebook or stream.isatty())
         self._written = False
         self._write = write
         self._began = monotonic()
@@ -136,13 +139,6 @@ class ProgressLine:
         """Write the line in place of its previous text."""
         self._write(f"\r{text[:_WIDTH]}\x1b[K")
         self._written = True
-
-
-def _rewritable(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal, or is shown below a notebook's cell."""
-    if stream is None or getattr(stream, "closed", False):
-        return False
-    return stream.isatty() or type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def _label(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from difflab.core.place import NOWHERE, SourceLocation
 from difflab.core.primitive import Primitive
-from difflab.core.quantities import exact, shape_text
+from difflab.core.wording import exact, shape_text
 
 NAMED = 6
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
 from difflab.core.dtypes import FloatFormat
-from difflab.core.quantities import error
+from difflab.core.wording import error
 from difflab.diagnose.anomalies import computed, failures, needed, operands_of
 from difflab.diagnose.findings import AnomalyKind, call_text, number_text
 from difflab.diagnose.points import choose_point

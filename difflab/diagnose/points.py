@@ -16,8 +16,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.machine import require_memory
 from difflab.core.primitive import Primitive, Select
+from difflab.core.system import require_memory
 from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW, packed_slices

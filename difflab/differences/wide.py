@@ -9,6 +9,7 @@ and disagree, half their difference (the kink) is part of the error.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,10 @@ from difflab.differences.extrapolation import (
     scores,
     solve_on_search,
 )
-from difflab.differences.rules import DifferenceRule, FirstDerivatives
 from difflab.differences.sampling import FLOATS, Sampler, ladder, lead_points, noise_of
+
+if TYPE_CHECKING:
+    from difflab.differences.first import DifferenceRule, FirstDerivatives
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -9,7 +9,7 @@ from math import log10
 from pathlib import Path
 from types import MappingProxyType
 
-from difflab.core.files import write_whole
+from difflab.core.system import write_whole
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, carried
 from difflab.drawing.png import png
 from difflab.drawing.svg import HEAT_LINE, LIGHT, svg

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from difflab.core.quantities import exact, shape_text, significant
+from difflab.core.wording import exact, shape_text, significant
 from difflab.graph.ir import CONSTANT
 from difflab.graph.names import FreshNames, display_names
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import shape_of
-from difflab.core.devices import module_of, on_host
+from difflab.core.apply import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import FramePosition, user_position
 from difflab.core.primitive import Primitive

@@ -39,8 +39,8 @@ from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.precision import precision_of
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.values import precision_of
 
 # --- calls that are run again --------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from difflab.core.devices import module_of
+from difflab.core.apply import module_of
 from difflab.eager.custom import leads_beyond_its_edges, make_multi_output_step
 from difflab.eager.recording.tape import MODE, WATCHED, Accumulation, TapeStep, history
 from difflab.eager.sweep.backward import Calculator, Route, TensorCalculator, hooked, pull_back

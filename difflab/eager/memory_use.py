@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.quantities import shape_text
 from difflab.core.table import Column, Table
+from difflab.core.wording import shape_text
 from difflab.eager.recording.plan import BackwardPlan
 from difflab.eager.recording.tape import Accumulation, TapeStep, history
 from difflab.eager.tensors.tensor import Tensor

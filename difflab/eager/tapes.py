@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.core.devices import module_of, on_host
-from difflab.core.quantities import shape_text
+from difflab.core.apply import module_of, on_host
 from difflab.core.table import Column, Table
+from difflab.core.wording import shape_text
 from difflab.eager.recording.tape import Accumulation, TapeStep, history, no_grad
 from difflab.eager.sweep.backward import Calculator, Route, pull_back
 from difflab.errors import TapeError

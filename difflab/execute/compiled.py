@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from difflab.core.apply import array_module
 from difflab.core.conversions import host_numbers
-from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
 from difflab.execute.choice import repeated

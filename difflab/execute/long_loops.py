@@ -18,11 +18,11 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.compiled import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
-from difflab.graph.composition import composed
 from difflab.graph.control import Loop, WhileLoopVjp
 from difflab.graph.counts import may_be_long
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
+from difflab.graph.rewritten import composed
 
 TURNS = 10_000
 """Turns of a loop after which its unknown number of turns counts as large."""

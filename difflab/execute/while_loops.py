@@ -27,13 +27,12 @@ from difflab.execute.arithmetic_code import Arithmetic, arithmetic
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm.arrays import NativeArrays
 from difflab.execute.targets.llvm.libraries import NUMPY, available, host, inner_loop
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.graph.pytree import unflatten
-from difflab.graph.rewritten import selected
+from difflab.graph.rewritten import composed, inlined, selected
 from difflab.primitives import TABLE
 from difflab.primitives.c99 import C99
 

@@ -15,7 +15,6 @@ from difflab.core.primitive import Params, Primitive, Shape
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.explore.elements import FORMS, boxed, sorted_along
 from difflab.graph.builder import Builder
-from difflab.graph.composition import inlined
 from difflab.graph.control import WhileLoop, WhileLoopVjp
 from difflab.graph.custom.rows import packed
 from difflab.graph.evaluate import ArrayInterpreter, Fold
@@ -25,7 +24,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
 from difflab.graph.rewrite import Args, label
-from difflab.graph.rewritten import rewritten
+from difflab.graph.rewritten import inlined, rewritten
 from difflab.primitives import argsort, take_along, where
 
 LARGEST = 20_000

@@ -14,9 +14,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from difflab.core.files import write_whole
-from difflab.core.quantities import error
 from difflab.core.strict_json import strict
+from difflab.core.system import write_whole
+from difflab.core.wording import error
 from difflab.diagnose.point_check import checked_point
 from difflab.drawing import BoxKind
 from difflab.drawing.svg import DARK, LIGHT

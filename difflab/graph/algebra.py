@@ -1,14 +1,18 @@
-"""The algebra of single operations, as their rows state it: sums, products and repetitions.
+"""The algebra of single operations, as their rows state it: sums, products, what is analytic.
 
-The functions read graphs that are finished or under construction.
+Most functions read graphs that are finished or under construction.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
 from difflab.primitives import broadcast
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
 
 
 class Nodes(Protocol):
@@ -54,3 +58,39 @@ def unspread(graph: Nodes, node: int) -> int:
     while graph.primitive(node) is broadcast:
         (node,) = graph.arguments(node)
     return node
+
+
+def require_analytic(function: Function) -> None:
+    """Raise `UnsupportedError` for the first operation that is not analytic.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> require_analytic(dl.parse("x*abs(x)"))
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: complex step needs an analytic function; ...
+    """
+    graph = function.graph
+    broken = {row for row in graph.primitives if not row.analytic}
+    if not broken:
+        return
+    for node in range(len(graph)):
+        row = graph.primitive(node)
+        if row is not None and row in broken and not _of_whole_order(function, node):
+            part, where = graph.place(node).part, graph.place(node).where
+            place = f" in `{part}`" if part else ""
+            place += f" ({where})" if where else ""
+            raise UnsupportedError(
+                f"complex step needs an analytic function; {row.name}{place} is not"
+            )
+
+
+def _of_whole_order(function: Function, node: int) -> bool:
+    """Whether a node is a function that is analytic for its first argument, a whole constant."""
+    graph = function.graph
+    row = graph.primitive(node)
+    if row is None or not row.whole_orders_analytic:
+        return False
+    order = graph.constants.get(graph.arguments(node)[0])
+    return order is not None and float(order[0]).is_integer()

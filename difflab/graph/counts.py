@@ -1,4 +1,4 @@
-"""The size of a function: as a tree, as a graph, and in operations."""
+"""The size of a function: as a tree, as a graph, in operations, in the memory of an evaluation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.core.quantities import count as shortened
+from difflab.core.wording import count as shortened
+from difflab.errors import UnsupportedError
 from difflab.graph.checks import require_function
 from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.primitives import stop_gradient
 
 LONG = 100_000
 """Operations of a loop from which Python takes a tenth of a second."""
@@ -90,42 +92,49 @@ def count(function: Function) -> Counts:
     require_function(function, "count")
     cache = function.derived_cache
     if "counts" not in cache:  # functions inside each other are counted once, not at every level
-        cache["counts"] = _counts(function)
+        used = _used(function)
+        counted = used & ~function.graph.structural_rows()
+        within = {node: _within(row) for node, row in _holders(function.graph, used)}
+        trees = {node: inner.tree for node, inner in within.items()}
+        cache["counts"] = Counts(
+            tree=_tree(function, counted.tolist(), trees),
+            dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
+            operations=operation_count(function),
+            arithmetic=_arithmetic(function.graph, used),
+        )
     counts: Counts = cache["counts"]
     return counts
-
-
-def _counts(function: Function) -> Counts:
-    used = _used(function)
-    counted = used & ~function.graph.structural_rows()
-    within = {node: _within(row) for node, row in _holders(function.graph, used)}
-    return Counts(
-        tree=_tree(
-            function, counted.tolist(), {node: inner.tree for node, inner in within.items()}
-        ),
-        dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
-        operations=operation_count(function),
-        arithmetic=_arithmetic(function.graph, used),
-    )
 
 
 def operation_count(function: Function) -> int:
     """Return the distinct operations of a function alone; see `Counts`."""
     cache = function.derived_cache
     if "operations" not in cache:
-        cache["operations"] = _operation_count(function)
+        graph, used = function.graph, _used(function)
+        counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
+        holders = _holders(graph, used)
+        within = ((_turns(row), row.holds.functions) for _, row in holders)
+        inside = sum(turns * sum(map(operation_count, inner)) for turns, inner in within)
+        cache["operations"] = int(np.count_nonzero(counted)) - len(holders) + inside
     operations: int = cache["operations"]
     return operations
 
 
-def _operation_count(function: Function) -> int:
-    graph, used = function.graph, _used(function)
-    counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
-    holders = _holders(graph, used)
-    inside = sum(
-        _turns(row) * operation_count(inner) for _, row in holders for inner in row.holds.functions
-    )
-    return int(np.count_nonzero(counted)) - len(holders) + inside
+TREE_LIMIT = 1_000_000
+"""Maximum number of tree nodes; SymPy needs ten microseconds or more for each."""
+
+
+def check_tree_size(function: Function, title: str) -> None:
+    """Raise `UnsupportedError` if a library that shares no subexpressions needs too many nodes.
+
+    Array operations are expanded element by element; the largest array bounds the factor.
+    """
+    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
+    if tree > TREE_LIMIT:
+        raise UnsupportedError(
+            f"written out as a tree for {title} it has {shortened(tree)} nodes; "
+            f"the limit is {TREE_LIMIT:,}"
+        )
 
 
 def may_be_long(row: Primitive) -> bool:
@@ -221,3 +230,43 @@ def _tree(function: Function, counted: list[bool], within: Mapping[int, int]) ->
                 sizes[arg] = 0
         sizes[node] = size
     return sum(sizes[node] for node in function.outputs)
+
+
+def peak_bytes(function: Function) -> int:
+    """Return the most bytes that an evaluation at one point holds beside its inputs.
+
+    Values are released after their last use, and results are held until the end. Temporary
+    memory inside NumPy's functions is not included.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> peak_bytes(dl.parse("x: [1000]; sin(cos(exp(x)))"))
+    16000
+    """
+    graph = function.graph
+    owner, last = list(range(len(graph))), graph.last_uses().tolist()
+    rows = list(graph.rows())
+    shares = graph.matching(lambda row: row.view or row is stop_gradient).tolist()
+    for node, (_, args) in enumerate(rows):
+        if shares[node]:
+            owner[node] = owner[args[0]]
+    for node in function.outputs:
+        last[node] = len(graph)
+    for node in range(len(graph)):
+        last[owner[node]] = max(last[owner[node]], last[node])
+    held: dict[int, int] = {}
+    ending: dict[int, list[int]] = {}
+    alive = peak = 0
+    for node, (opcode, _) in enumerate(rows):
+        if opcode < FIRST_ROW:
+            continue
+        row = graph.primitives[opcode - FIRST_ROW]
+        if not shares[node]:
+            held[node] = (1 if row.boolean else 8) * math.prod(graph.shape(node))
+            during = row.workspace() if row.workspace is not None else 0
+            peak = max(peak, alive + during, alive + held[node])
+            alive += held[node]
+            ending.setdefault(max(last[node], node), []).append(node)
+        alive -= sum(held.pop(ended) for ended in ending.pop(node, ()))
+    return peak

@@ -5,24 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.apply import array_module, device_context
 from difflab.core.conversions import as_numbers
-from difflab.core.devices import array_module, device_context
-from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
 from difflab.core.primitive import Custom
+from difflab.core.system import require_memory
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
-from difflab.graph.derived import DerivedCache
-from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold
 from difflab.graph.exponents import has_rounded_exponents, quotient
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape, packed_slices
@@ -32,6 +31,7 @@ from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
 from difflab.graph.values import are_numbers, checked_value, first_carrier, in_dtype_of
 from difflab.graph.views import Views
+from difflab.primitives import power
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +121,13 @@ class Function(Views):
         return sum(map(math.prod, self.output_shapes))
 
     @cached_property
-    def derived_cache(self) -> DerivedCache:
+    def derived_cache(self) -> dict[str, Any]:
         """Cache of derived objects, keyed by the module that owns them."""
-        return DerivedCache()
+        return {}
+
+    def __reduce__(self) -> tuple[type[Function], tuple[Any, ...]]:
+        # What is cached is neither copied nor pickled.
+        return Function, tuple(getattr(self, field.name) for field in fields(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate at a point, or at a batch of points by leading axes.
@@ -172,7 +176,7 @@ class Function(Views):
         >>> print(dl.parse("x^(0.1 - 1)").in_floats.graph.primitives[-1])
         <primitive divide>
         """
-        if not has_rounded_exponents(self.graph):
+        if power not in self.graph.primitives or not has_rounded_exponents(self.graph):
             return self
         builder = Builder(self.graph.source)
         copied = rewrite(self.graph, builder, quotient)
@@ -243,10 +247,11 @@ class Function(Views):
         """Evaluate on arrays, the outputs broadcast to the whole batch."""
         interpreter: Interpreter = on
         if any(getattr(getattr(value, "dtype", None), "kind", "") == "O" for value in values):
+            _require_numbers(self, values)
             interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1].tolist())
         batch = self.batch(values)
         with np.errstate(all="ignore"), nullcontext() if on.xp is np else device_context(values):
-            results = evaluate(self, values, interpreter)
+            results = _folded(self, values, interpreter)
             if on.xp is not np:
                 results = [on.xp.asarray(result) for result in results]
             elif not batch:
@@ -390,17 +395,23 @@ def evaluate(
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values, enter=interpreter is None)
-    chosen = interpreter or interpreter_for(given)
-    floats = function.in_floats
-    if floats is not function and isinstance(chosen, ArrayInterpreter):
-        function = function if any(map(_is_complex, given)) else floats
-    environment = dict(zip(function.input_nodes, given, strict=True))
+    if interpreter is not None:
+        return _folded(function, given, interpreter)
     traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
-    if interpreter is None and traced is not None:
+    if traced is not None:
         builder, nodes = traced
         return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
-    with nullcontext() if interpreter else device_context(given):
-        return fold(function.graph, environment, function.outputs, chosen)
+    with device_context(given):
+        return _folded(function, given, interpreter_for(given))
+
+
+def _folded(function: Function, values: Sequence[Any], on: Interpreter) -> list[Any]:
+    """Return the outputs on one value per input."""
+    floats = function.in_floats
+    if floats is not function and isinstance(on, ArrayInterpreter):
+        function = function if any(map(_is_complex, values)) else floats
+    environment = dict(zip(function.input_nodes, values, strict=True))
+    return fold(function.graph, environment, function.outputs, on)
 
 
 def _is_complex(value: Any) -> bool:
@@ -429,10 +440,15 @@ def _in_order(function: Function, values: Sequence[Any], *, enter: bool) -> Sequ
         )
     if enter:
         values = _entered(function, values)
+    _require_numbers(function, values)
+    return values
+
+
+def _require_numbers(function: Function, values: Sequence[Any]) -> None:
+    """Raise `PointError` unless every value can be computed with."""
     for name, value in zip(function.inputs, values, strict=True):
         if not are_numbers(value):
             raise PointError(f"the value of '{name}' is not a number")
-    return values
 
 
 def evaluate_all(
@@ -442,7 +458,8 @@ def evaluate_all(
     require_memory(8 * function.graph.element_count(), "keeping the value of every operation")
     given = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
-        return fold_all(function.graph, given, interpreter or interpreter_for(values))
+        nodes = range(len(function.graph))
+        return fold(function.graph, given, nodes, interpreter or interpreter_for(values))
 
 
 def inline(function: Function, builder: Builder, inputs: Sequence[int]) -> list[int]:

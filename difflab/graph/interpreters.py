@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, home_of, library_name
+from difflab.core.apply import array_module, home_of, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
@@ -202,8 +202,10 @@ class MpmathInterpreter(ElementInterpreter):
             raw = partial(form, mp)
 
         def guarded(*args: Any) -> Any:
-            if not all(_moderate(mp, arg) for arg in args):
-                return _overflow(mp, primitive.name, args)
+            for arg in args:
+                finite = isinstance(arg, mp.mpf) and arg and mp.isfinite(arg)
+                if finite and not mp.mag(arg) < HUGE_EXPONENT:
+                    return _overflow(mp, primitive.name, args)
             try:
                 value = raw(*args)
             except ZeroDivisionError:
@@ -279,13 +281,6 @@ def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> C
 def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., Any]:
     """Return a primitive's expansion as a function on the interpreter's values."""
     return lambda *args: expansion_value(primitive, args, interpreter)
-
-
-def _moderate(mp: Any, value: Any) -> bool:
-    """Whether a number's exponent is one that mpmath handles in reasonable time."""
-    if not isinstance(value, mp.mpf) or not value or not mp.isfinite(value):
-        return True
-    return bool(mp.mag(value) < HUGE_EXPONENT)
 
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:

@@ -19,15 +19,15 @@ from difflab.arrays.scipy_calls import not_through_scipy
 from difflab.arrays.updates import Updates
 from difflab.core.apply import OtherCarrierError
 from difflab.core.conversions import as_numbers, as_reals
+from difflab.core.ownership import Step, View, copies_on_reshape
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
-from difflab.core.storage import Step, View, copies_on_reshape
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.handle import AssignedError, Handle
 from difflab.graph.ir import Shape
 from difflab.graph.keys import known_key, picked, static_key
-from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
+from difflab.graph.values import DOUBLE, SINGLE, WEAK, Precision, joint, precision_of
 from difflab.primitives import (
     absolute,
     add,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.core.place import FramePosition, SourceLocation, frame_position, is_users, owner
-from difflab.core.quantities import significant
+from difflab.core.wording import significant
 from difflab.graph.node import Node
 from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import flatten, is_container

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module
+from difflab.core.apply import array_module
 from difflab.graph.builder import Builder
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.core.quantities import exact, significant
+from difflab.core.wording import exact, significant
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.ir import Number
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import module_of
 from difflab.core.conversions import as_float64, as_reals
-from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import DifflabError, InputError, TraceError
 from difflab.graph.arguments import Arguments
@@ -27,9 +27,9 @@ from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
-from difflab.graph.precision import DOUBLE, SINGLE, Precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
+from difflab.graph.values import DOUBLE, SINGLE, Precision, precision_of
 
 
 def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) -> Function:

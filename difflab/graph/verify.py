@@ -17,7 +17,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.place import NOWHERE
-from difflab.core.quantities import exact, significant
+from difflab.core.wording import exact, significant
 from difflab.errors import GraphMismatchError
 from difflab.graph.arguments import Arguments
 from difflab.graph.code import Code, Run, quietly

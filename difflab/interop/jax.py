@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import JAX, module_of
 from difflab.core.conversions import as_numbers, host_numbers
-from difflab.core.devices import JAX, module_of
 from difflab.core.optional import require
 from difflab.errors import PointError
 from difflab.execute.compiled import Compiled

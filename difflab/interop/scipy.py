@@ -14,14 +14,13 @@ from scipy import LowLevelCallable
 from scipy import sparse as scipy_sparse
 
 from difflab.autodiff import gradient, hessian, hvp, jacobian
-from difflab.autodiff.functions.chosen import of_inputs, with_inputs
-from difflab.autodiff.functions.flat import require_scalar
+from difflab.autodiff.functions.flat import of_inputs, require_scalar, with_inputs
 from difflab.autodiff.sparsity import SparseDerivative, sparse_hessian, sparse_jacobian, sparsity
 from difflab.core.conversions import host_numbers, host_reals
 from difflab.core.wording import counted
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.compiled import Compiled, compile
-from difflab.graph.analytic import require_analytic
+from difflab.graph.algebra import require_analytic
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function, inline

@@ -13,10 +13,10 @@ from difflab.core.optional import require
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.checks import require_function
-from difflab.graph.composition import inlined
 from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.rewritten import inlined
 from difflab.interop.formats.forms import equal_forms, expressions, ordered_symbols
 from difflab.interop.formats.sympy_text import sympy_text
 from difflab.language import parse

@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from time import sleep
 
-from difflab.core.files import lock
+from difflab.core.system import lock
 from difflab.errors import InputError
 
 POLL_INTERVAL = 0.1  # seconds between two attempts to lock the file

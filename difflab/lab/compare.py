@@ -17,8 +17,8 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat, formats
-from difflab.core.machine import require_memory
 from difflab.core.progress import Progress, shown
+from difflab.core.system import require_memory
 from difflab.errors import DifflabError, InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.execute.long_loops import interpreter_of, values_of

@@ -21,9 +21,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.quantities import ABSENT, bytes_text, count, error, seconds
 from difflab.core.strict_json import strict
 from difflab.core.table import Column
+from difflab.core.wording import ABSENT, bytes_text, count, error, seconds
 from difflab.errors import InputError
 from difflab.methods.protocol import Size
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflab.core.quantities import error, rounded, seconds
-from difflab.core.wording import counted
+from difflab.core.wording import counted, error, rounded, seconds
 from difflab.lab.record import Comparison, MethodRow, Status
 from difflab.lab.sampling import quartiles
 

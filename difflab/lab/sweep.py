@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from difflab.core.files import open_regular, write_whole
 from difflab.core.progress import Progress
+from difflab.core.system import open_regular, write_whole
 from difflab.core.table import csv_text, guarded
 from difflab.errors import InputError, MethodTimeout, printable
 from difflab.lab import engine

@@ -13,10 +13,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.devices import on_host
+from difflab.core.apply import on_host
 from difflab.core.dtypes import DOUBLE
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, described
-from difflab.graph.pytree import flatten, unflatten
 from difflab.methods.in_dtype import COARSE, RoundedDerivative
 from difflab.methods.protocol import AlwaysAvailable, Estimate, Family, Prepared, Problem, Size
 from difflab.methods.timer import PATIENCE, LoopCall
@@ -122,8 +121,8 @@ def into_memory(fast: Compiled, x: NDArray[float64]) -> LoopCall | None:
     calls = fast.go_over()
     if calls is None:
         return None
-    values, structure = flatten(fast(x))
-    result = unflatten(structure, [np.array(value) for value in values])
+    values = fast(x)
+    result = tuple(map(np.array, values)) if isinstance(values, tuple) else np.array(values)
     form = "fast(x, out=result)" + f", machine code after {calls:,} calls" * (calls > 0)
     return LoopCall(form, lambda: fast(x, out=result))
 
@@ -138,9 +137,9 @@ def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
     sweeps = function.n if mode == "forward" else function.m
     passed = sweeps * len(function.graph)
     seconds = passed * SECONDS_PASSED
-    if seconds <= timeout * PATIENCE:
-        active = _active(function, mode)
-        seconds += active * SECONDS_APPENDED
+    # At most all nodes are differentiated; that is enough to know of most functions.
+    if seconds <= timeout * PATIENCE < seconds + passed * SECONDS_APPENDED:
+        seconds += _active(function, mode) * SECONDS_APPENDED
     if seconds > timeout * PATIENCE:
         raise MethodTimeout(
             f"not started: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
-from difflab.differences.rules import DifferenceRule
+from difflab.differences.first import DifferenceRule
 from difflab.errors import DifflabError, InputError, PointError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape

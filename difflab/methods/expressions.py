@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from difflab.core.quantities import count as shortened
-from difflab.errors import UnsupportedError
-from difflab.graph.counts import count
 from difflab.graph.evaluate import Interpreter, fold
 from difflab.graph.function import Function
-
-TREE_LIMIT = 1_000_000
-"""Maximum number of tree nodes; SymPy needs ten microseconds or more for each."""
-
-
-def check_tree_size(function: Function, title: str) -> None:
-    """Raise `UnsupportedError` if a library that shares no subexpressions needs too many nodes.
-
-    Array operations are expanded element by element; the largest array bounds the factor.
-    """
-    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
-    if tree > TREE_LIMIT:
-        raise UnsupportedError(
-            f"written out as a tree for {title} it has {shortened(tree)} nodes; "
-            f"the limit is {TREE_LIMIT:,}"
-        )
 
 
 def boxed(value: Any) -> Any:

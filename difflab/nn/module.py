@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.arrays import random
-from difflab.core.devices import device_module, module_of, on_host, sent_to
-from difflab.core.files import check_destination, open_regular, reason, write_whole
+from difflab.core.apply import device_module, module_of, on_host, sent_to
 from difflab.core.place import at_users_line
+from difflab.core.system import check_destination, open_regular, reason, write_whole
 from difflab.eager import Tensor, no_grad, tensor
 from difflab.errors import InputError, ShapeError, TraceError
 from difflab.graph.node import Node

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import PYTORCH
+from difflab.core.apply import PYTORCH
 from difflab.core.primitive import Primitive, Shape, Transpose, linear, tangent
 from difflab.primitives.movement import concatenate
 from difflab.primitives.structure import broadcast, counted, index, reshape, scatter, unless_last

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import TAKE_SCALARS
-from difflab.core.special_functions import special_functions
+from difflab.core.apply import TAKE_SCALARS, special_functions
 
 Array = Any
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import SPECIAL
 from difflab.core.primitive import Primitive, Transpose, tangent
-from difflab.core.special_functions import SPECIAL
 from difflab.primitives.matrices import by_matrix, swap_last_axes
 from difflab.primitives.movement import concatenate
 from difflab.primitives.structure import index

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.ownership import Step
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
-from difflab.core.storage import Step
 from difflab.primitives.structure import additions, counted, index, placed
 
 __all__ = [

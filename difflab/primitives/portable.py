@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import library_name, on_host
+from difflab.core.apply import library_name, on_host, special_functions
 from difflab.core.primitive import Primitive, elementwise
-from difflab.core.special_functions import special_functions
 from difflab.errors import UnsupportedError
 
 Kernel = Callable[..., Any]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import special_functions
 from difflab.core.primitive import Primitive, Shape, elementwise
-from difflab.core.special_functions import special_functions
 
 __all__ = ["random_keys", "random_normal", "random_uniform"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import PYTORCH
+from difflab.core.apply import PYTORCH
 from difflab.core.primitive import Primitive, Shape, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]

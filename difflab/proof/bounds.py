@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.balls.limit import TIMEOUT, in_time, shown_as
-from difflab.core.machine import require_memory
+from difflab.core.system import require_memory
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError, MethodTimeout, PointError
 from difflab.graph.checks import require_timeout

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from difflab.autodiff import jacobian
-from difflab.core.files import write_whole
 from difflab.core.strict_json import dumps, strict
+from difflab.core.system import write_whole
 from difflab.core.wording import counted
 from difflab.errors import DifflabError, InputError
 from difflab.graph.function import Function

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from difflab.referee.values import ExactValues, TimeSpent
+from difflab.referee.values import BudgetSpent, ExactValues
 
 MpReal = Any  # an mpmath number
 MpFunction = Callable[[Sequence[MpReal]], Sequence[MpReal]]
@@ -62,10 +62,6 @@ CONFIRMING = 3  # first level at which a limit may be zero, or a point not smoot
 
 _PATIENCE = 3.0  # factor by which a projection must exceed the time budget to stop early
 _GUARD = 10**6  # rounding error of the function's operations, in units of the last digit
-
-
-class BudgetSpent(Exception):
-    """The time budget is exhausted."""
 
 
 @dataclass(frozen=True)
@@ -144,17 +140,14 @@ class PointSampler:
             point = [moved.get(position, x) for position, x in enumerate(self._centre)]
             return [self._real(value) for value in self._function(point)]
         self._exact.until = self._deadline
-        try:
-            unmoved = self._unmoved.get(self.mp.prec)
-            if unmoved is None:
-                unmoved = [self._real(value) for value in self._exact(self._centre)]
-                self._unmoved[self.mp.prec] = unmoved
-            found = unmoved.copy()  # outputs that depend on no moved input are reused
-            if moved:
-                for row, value in self._exact.near(self._centre, moved).items():
-                    found[row] = self._real(value)
-        except TimeSpent:
-            raise BudgetSpent from None
+        unmoved = self._unmoved.get(self.mp.prec)
+        if unmoved is None:
+            unmoved = [self._real(value) for value in self._exact(self._centre)]
+            self._unmoved[self.mp.prec] = unmoved
+        found = unmoved.copy()  # outputs that depend on no moved input are reused
+        if moved:
+            for row, value in self._exact.near(self._centre, moved).items():
+                found[row] = self._real(value)
         return found
 
     def reached(self, unit: Unit, m: int) -> list[int]:
@@ -283,11 +276,14 @@ class Stage:
             return [(left / self.steps[i], right / self.steps[i]) for left, right in pairs]
 
     def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
-        """Return the factor of a unit's derivative in a difference along weighted inputs."""
+        """Return the factor of a unit's derivative in a difference along weighted inputs.
+
+        It is 0 unless the direction moves all inputs of the unit.
+        """
         with self.mp.workdps(self.digits):
             factor = self.mp.mpf(1)
             for i in unit:
-                factor *= weights[i] * self.steps[i]
+                factor *= weights.get(i, 0) * self.steps[i]
             return 2 * factor if len(unit) == 2 and unit[0] != unit[1] else factor
 
 

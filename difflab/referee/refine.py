@@ -13,7 +13,6 @@ from difflab.referee.differences import (
     FORWARD,
     LADDER,
     ZERO,
-    BudgetSpent,
     PointSampler,
     Sample,
     Stage,
@@ -22,6 +21,7 @@ from difflab.referee.differences import (
     symmetric,
 )
 from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
+from difflab.referee.values import BudgetSpent
 
 MpReal = Any  # an mpmath number
 EntryKey = tuple[int, int]  # the output, and the position in the list of units
@@ -141,8 +141,9 @@ class Refinement:
             samples = self._sample(position)
             self._history.update({(row, position): [s] for row, s in samples.items()})
         self._check(sorted({i for position in positions for i in self.units[position]}))
-        self._resolve_zeros()
-        self._climb()
+        if not self.entries.keys() >= self._history.keys():
+            self._resolve_zeros()
+            self._climb()
         self.judged += positions
 
     def _sample(self, position: int) -> dict[int, Sample]:
@@ -188,17 +189,13 @@ class Refinement:
         ]
         least = self.mp.mpf(10) ** -DIGITS
         for key, (sample, *_) in self._history.items():
-            if calm[key] and steady[key[0]] and self._moves(key):
-                weight = stage.weight(self.units[key[1]], self._weights)
+            weight = stage.weight(self.units[key[1]], self._weights)
+            if weight and calm[key] and steady[key[0]]:
                 bound = abs(residuals[key[0]] / weight)
                 if bound <= least * abs(sample.centre):  # enough digits are confirmed
                     self.entries[key] = DerivativeEntry(
                         Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
                     )
-
-    def _moves(self, key: EntryKey) -> bool:
-        """Return whether the joint direction moves all inputs of an element."""
-        return all(i in self._weights for i in self.units[key[1]])
 
     def _gaps(
         self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]
@@ -208,8 +205,7 @@ class Refinement:
         gaps = list(along)
         with self.mp.workdps(stage.digits):
             for key, value in found.items():
-                if self._moves(key):
-                    gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
+                gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
         return gaps
 
     def _resolve_zeros(self) -> None:
@@ -309,9 +305,8 @@ class Refinement:
         scale = max(stage.steps) ** self.order
         sizes = [mp.mpf(0)] * len(gaps)
         for key, value in found.items():
-            if self._moves(key):
-                weight = stage.weight(self.units[key[1]], self._weights)
-                sizes[key[0]] += abs(value * weight)
+            weight = stage.weight(self.units[key[1]], self._weights)
+            sizes[key[0]] += abs(value * weight)
         negligible = mp.mpf(10) ** -_NEGLIGIBLE
         return [
             (abs(gap) / scale, negligible * size / scale + stage.noise(scale, value))

@@ -75,8 +75,8 @@ _GAMMA = {
 """Functions of a context, and what mpmath calls those that compute them."""
 
 
-class TimeSpent(Exception):
-    """The time limit was reached during an evaluation."""
+class BudgetSpent(Exception):
+    """The time budget is exhausted."""
 
 
 class ExactValues:
@@ -127,9 +127,10 @@ class ExactValues:
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
         plain = {} if self._arrays else _PLAIN
-        self._sizes = {
-            slot: self._size(slot, step.row) for slot, step in self._program.steps.items()
-        }
+        # How many numbers a step computes, as far as that is known in advance.
+        self._sizes = dict.fromkeys(self._program.steps, 1)
+        if self._arrays:
+            self._sizes = {slot: self._size(slot, s.row) for slot, s in self._program.steps.items()}
         self._code: dict[int, _Operation] = {
             slot: (
                 plain.get(step.row) or self._interpreter.operation(step.row),
@@ -236,19 +237,18 @@ class ExactValues:
             values[slot] = operation(*operands, **params) if params else operation(*operands)
 
     def _size(self, slot: int, row: Primitive) -> int:
-        """Return how many numbers a step computes, as far as that is known in advance."""
         if isinstance(row.holds, Loop):
             return row.holds.steps * operation_count(row.holds.body)
-        return math.prod(self._program.shapes[slot]) if self._arrays else 1
+        return math.prod(self._program.shapes[slot])
 
     def seconds(self) -> float:
         """Return about how long one evaluation takes at the least, as far as sizes determine it."""
         return _ELEMENT * sum(self._sizes.values())
 
     def _check_time(self, elements: int) -> None:
-        """Raise `TimeSpent` if an operation on `elements` elements would end after `until`."""
+        """Raise `BudgetSpent` if an operation on `elements` elements would end after `until`."""
         if perf_counter() + _ELEMENT * elements > self.until:
-            raise TimeSpent
+            raise BudgetSpent
 
     def _constant(self, number: float, name: str | None) -> MpReal:
         """Return a constant in mpmath, nudged unless it is an integer or has a name."""

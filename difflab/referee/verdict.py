@@ -34,7 +34,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
-from difflab.core.quantities import error
+from difflab.core.wording import error
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from difflab.core.quantities import seconds
+from difflab.core.wording import seconds
 from difflab.errors import InputError
 
 if TYPE_CHECKING:

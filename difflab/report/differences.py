@@ -6,9 +6,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Unpack
 
-from difflab.core.quantities import error, seconds
 from difflab.core.table import Cell, Column, Table
-from difflab.core.wording import counted
+from difflab.core.wording import counted, error, seconds
 from difflab.lab.diff.difference import Change, Difference, Kind
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import Screen, clean, shorten

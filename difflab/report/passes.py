@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Unpack
 
-from difflab.core.quantities import count
 from difflab.core.table import Cell, Column, Table, facts
-from difflab.core.wording import counted
+from difflab.core.wording import count, counted
 from difflab.errors import UnsupportedError
 from difflab.graph.counts import Counts
 from difflab.graph.counts import count as sizes_of

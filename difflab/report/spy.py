@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.quantities import percent
 from difflab.core.table import facts
-from difflab.core.wording import counted
+from difflab.core.wording import counted, percent
 from difflab.report.canvas import FAINT, INK, captions, saved, style
 from difflab.report.terminal import clean, draw, shorten
 

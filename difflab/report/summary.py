@@ -12,8 +12,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from difflab.core.quantities import exact, shape_text, significant
 from difflab.core.table import Cell, Column, Table, facts
+from difflab.core.wording import exact, shape_text, significant
 from difflab.graph.function import Function
 from difflab.report import html
 from difflab.report import latex as tex

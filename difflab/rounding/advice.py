@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab.core.dtypes import format_of
 from difflab.core.place import SourceLocation
-from difflab.core.quantities import significant
+from difflab.core.wording import significant
 from difflab.diagnose.findings import call_text
 from difflab.errors import DifflabError
 from difflab.graph.ir import Graph

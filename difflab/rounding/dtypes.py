@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat, format_of
 from difflab.core.optional import require
-from difflab.core.quantities import significant
+from difflab.core.wording import significant
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.names import element_names

@@ -17,12 +17,12 @@ from difflab.core.conversions import as_float64
 from difflab.core.wording import counted
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.precision import DOUBLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.graph.rewritten import composed, inlined
+from difflab.graph.values import DOUBLE, Precision, in_precision, precision_of
 from difflab.primitives import where
 
 

@@ -15,11 +15,11 @@ from difflab.autodiff.solutions.implicit import Equations, Implicit, divided, na
 from difflab.autodiff.solutions.newton import Newton
 from difflab.autodiff.solutions.picard import Picard
 from difflab.errors import ConvergenceError, InputError
-from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
+from difflab.graph.rewritten import composed, inlined
+from difflab.graph.values import in_precision
 from difflab.solve.calls import (
     Derivative,
     Equation,

@@ -15,13 +15,13 @@ from difflab.autodiff.recording import record
 from difflab.core.conversions import as_float64
 from difflab.errors import ConvergenceError, InputError, ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.precision import DOUBLE, SINGLE, Precision, in_precision, precision_of
 from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.rewritten import composed, inlined
 from difflab.graph.source import NOWHERE, SourceMap
+from difflab.graph.values import DOUBLE, SINGLE, Precision, in_precision, precision_of
 from difflab.solve.calls import as_array, require_choice, require_count, require_tolerances, stacked
 from difflab.solve.ivp_rows import integrated
 from difflab.solve.ivp_runs import ENDED, NOT_FINITE, STALLED, STATISTICS, TOO_MANY

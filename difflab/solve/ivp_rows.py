@@ -22,7 +22,6 @@ from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, computed
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import UnsupportedError
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.custom.rows import host_row
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
@@ -30,6 +29,7 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.graph.values import first_carrier
 from difflab.solve.ivp_runs import STATISTICS, Integrator, integration
 from difflab.solve.ivp_steps import System, joined

@@ -14,11 +14,11 @@ from difflab.autodiff.engine.argnums import cotangents_of
 from difflab.errors import UnsupportedError
 from difflab.execute.compiled import compile
 from difflab.execute.targets.llvm.libraries import available
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 from difflab.solve.ivp_steps import System, advance, first_step, joined, step
 

@@ -17,11 +17,11 @@ import numpy as np
 from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.autodiff.engine.taylor import solution_terms
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 from difflab.solve.ivp_tableaux import TABLEAUX, Tableau
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.quantities import exact
+from difflab.core.wording import exact
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, leaf_paths, unflatten
 

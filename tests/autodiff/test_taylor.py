@@ -16,10 +16,10 @@ import difflab.primitives as table
 from difflab.autodiff.functions.series import higher_derivative
 from difflab.autodiff.transforms.partial import partial_derivative
 from difflab.core.primitive import Primitive
-from difflab.graph.composition import composed
 from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed
 from tests.support.orders import orders
 from tests.support.rows import for_each
 

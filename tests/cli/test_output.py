@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from difflab.cli.output import ProgressLine, coloured, emit, write_files
-from difflab.core import files
-from difflab.core.files import check_destination
+from difflab.core import system
+from difflab.core.system import check_destination
 from difflab.errors import InputError
 
 
@@ -17,7 +17,7 @@ def test_files_are_written_with_the_usual_permissions(tmp_path):
     path = tmp_path / "a.txt"
     write_files({path: b"one"})
     assert path.read_bytes() == b"one"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~files.umask()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~system.umask()
     path.chmod(0o640)
     write_files({path: b"two"})
     assert path.read_bytes() == b"two"
@@ -38,7 +38,7 @@ def test_what_is_left_when_writing_fails_half_way(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fdopen", full)
+    monkeypatch.setattr(system.os, "fdopen", full)
     with pytest.raises(InputError, match="no space left"):
         write_files({tmp_path / "a.txt": b"new"})
     assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.autodiff import jvp, vjp
-from difflab.core.devices import module_of
+from difflab.core.apply import module_of
 from difflab.core.primitive import ByArgument, Primitive
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.primitives import TABLE

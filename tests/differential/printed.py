@@ -22,12 +22,11 @@ from difflab.core.optional import load
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.composition import inlined
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.node import Node
 from difflab.graph.passes.expansion import expanded
 from difflab.graph.rewrite import Args
-from difflab.graph.rewritten import rewritten
+from difflab.graph.rewritten import inlined, rewritten
 from difflab.language import parse
 from difflab.language.printers import python
 from difflab.language.printers.view import PrintedGraph

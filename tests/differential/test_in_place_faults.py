@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from difflab.arrays import in_place
-from difflab.core import storage
+from difflab.core import ownership
 from difflab.eager.tensors import operators
 from difflab.graph import handle, node
 from difflab.primitives import add
@@ -36,8 +36,8 @@ def _unread(patch: pytest.MonkeyPatch) -> None:
 
 def _elsewhere(patch: pytest.MonkeyPatch) -> None:
     """A change through views of views goes to other elements."""
-    places = storage.View.places
-    patch.setattr(storage.View, "places", lambda self, shape: np.flip(places(self, shape)))
+    places = ownership.View.places
+    patch.setattr(ownership.View, "places", lambda self, shape: np.flip(places(self, shape)))
 
 
 def _always_a_view(patch: pytest.MonkeyPatch) -> None:

@@ -20,11 +20,10 @@ import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, point_calls, workers
+from difflab.execute import point_calls as same
 from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram, ScheduledStep
-from difflab.execute.point_calls import worth_compiling
-from difflab.execute.targets.llvm import first_calls as same
-from difflab.execute.targets.llvm.first_calls import same_bits
+from difflab.execute.point_calls import same_bits, worth_compiling
 from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.execute.targets.llvm.target import NativeTarget

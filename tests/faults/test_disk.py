@@ -81,7 +81,7 @@ def test_a_picture_from_python_is_written_whole_or_not_at_all(tmp_path, monkeypa
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("difflab.core.files.os.fdopen", full)
+    monkeypatch.setattr("difflab.core.system.os.fdopen", full)
     with pytest.raises(InputError, match="no space left"):
         result.plot(tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_bytes() == b"old"

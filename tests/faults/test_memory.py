@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.core import machine
+from difflab.core import system
 from difflab.errors import ResourceError
 
 GIB = 1 << 30
@@ -31,7 +31,7 @@ def test_what_does_not_fit_is_refused_with_its_size(arguments, capsys, monkeypat
     from difflab.cli import main
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(machine, "available_memory", lambda: 4 * GIB)
+    monkeypatch.setattr(system, "available_memory", lambda: 4 * GIB)
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     said = capsys.readouterr().err
@@ -52,25 +52,25 @@ def test_it_is_refused_before_memory_is_taken(command):
     "transform", [dl.jacobian, dl.sparse_jacobian], ids=["jacobian", "sparse_jacobian"]
 )
 def test_transforms_refuse_it_too(transform, monkeypatch):
-    monkeypatch.setattr(machine, "available_memory", lambda: 4 * GIB)
+    monkeypatch.setattr(system, "available_memory", lambda: 4 * GIB)
     with pytest.raises(ResourceError, match=r"GiB|PiB"):
         transform(dl.parse(BILLION + "x*2"))
 
 
 def test_a_limit_of_the_process_counts(monkeypatch):
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    before = machine.available_memory()
+    before = system.available_memory()
     resource.setrlimit(resource.RLIMIT_AS, (64 * GIB if hard < 0 else hard, hard))
     try:
-        assert machine.available_memory() <= 64 * GIB
+        assert system.available_memory() <= 64 * GIB
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert before is None or before > 0
 
 
 def test_a_machine_that_does_not_say_what_is_free_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(machine, "available_memory", lambda: None)
-    machine.require_memory(10**18, "anything")
+    monkeypatch.setattr(system, "available_memory", lambda: None)
+    system.require_memory(10**18, "anything")
 
 
 def announcing(path, shape, kind="<f8", data=b""):
@@ -103,7 +103,7 @@ def test_an_array_file_that_is_too_large(tmp_path, monkeypatch):
     announcing(tmp_path / "x.npy", (1 << 30,))
     with (tmp_path / "x.npy").open("ab") as file:
         file.truncate(file.tell() + (8 << 30))
-    monkeypatch.setattr(machine, "available_memory", lambda: GIB)
+    monkeypatch.setattr(system, "available_memory", lambda: GIB)
     with pytest.raises(InputError, match=r"takes 16 GiB of memory, and 1 GiB are free"):
         parse_point([f"x=@{tmp_path}/x.npy"])
 

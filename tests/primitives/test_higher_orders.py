@@ -12,9 +12,9 @@ import pytest
 
 import difflab as dl
 from difflab.core.primitive import Primitive
-from difflab.graph.composition import composed
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed
 from tests.autodiff.test_taylor import ROWS, differences
 from tests.support.orders import orders
 from tests.support.rows import for_each

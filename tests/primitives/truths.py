@@ -22,8 +22,8 @@ import mpmath
 
 import difflab as dl
 from difflab.core.primitive import Primitive
-from difflab.graph.composition import composed
 from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.rewritten import composed
 from difflab.primitives import TABLE
 from tests.support.orders import orders
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from difflab.core.quantities import count, seconds
 from difflab.core.table import Cell, Column, Table, csv_text, facts, guarded
+from difflab.core.wording import count, seconds
 from difflab.report import html, markdown
 from difflab.report.terminal import draw
 

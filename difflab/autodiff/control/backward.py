@@ -10,10 +10,9 @@ from difflab.autodiff.control.outer import product_of, products_in
 from difflab.autodiff.control.residuals import divided
 from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.engine.argnums import cotangents_of
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Checkpoint, Loop
 from difflab.graph.node import Node
-from difflab.graph.rewritten import selected
+from difflab.graph.rewritten import composed, inlined, selected
 
 
 class Backward:

@@ -19,11 +19,11 @@ from difflab.autodiff.recording import Recording, record
 from difflab.core.ownership import private
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Branches
 from difflab.graph.custom.rows import unpacked
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.rewritten import composed, inlined
 
 
 def cond(

@@ -18,14 +18,14 @@ from difflab.autodiff.policies.reversal import backward_from, with_values
 from difflab.autodiff.recording import record
 from difflab.errors import InputError
 from difflab.graph.algebra import signs
-from difflab.graph.composition import inlined
 from difflab.graph.control import Checkpoint
+from difflab.graph.counts import peak_bytes
 from difflab.graph.custom.rows import unpacked
-from difflab.graph.footprint import peak_bytes
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape, packed_slices
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.rewritten import inlined
 from difflab.primitives import scatter, where
 from difflab.primitives.structure import decoded
 

@@ -9,11 +9,11 @@ from difflab.autodiff.control.backward import Backward
 from difflab.autodiff.control.rows import RULES, Rules, row_of, zeros
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched, with_axis_at
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.counts import operation_count
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives.structure import stacks
 
 MOST_UNROLLED = 10_000

@@ -12,8 +12,8 @@ from difflab.arrays import stack
 from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.recording import record
+from difflab.core.apply import home_of, in_library_of
 from difflab.core.conversions import as_numbers
-from difflab.core.devices import home_of, in_library_of
 from difflab.core.ownership import owned, private
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable

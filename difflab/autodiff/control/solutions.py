@@ -15,13 +15,13 @@ import numpy as np
 
 from difflab.autodiff.control.rows import RULES, Rules, appended
 from difflab.autodiff.engine.batching import Arg, batched
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Solution
 from difflab.graph.custom.rows import unpacked
 from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 
 Solver = Callable[[], list[Any]]
 """Takes the steps of a solver, and returns its outputs."""

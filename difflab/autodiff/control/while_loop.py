@@ -19,11 +19,11 @@ from difflab.autodiff.control.rows import (
 from difflab.autodiff.engine.argnums import cotangents_of, tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, contents_of
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop, WhileLoopVjp
 from difflab.graph.custom.rows import unpacked
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 from difflab.primitives.structure import stacks
 

@@ -11,12 +11,12 @@ from difflab.autodiff.recording import Recording, record
 from difflab.core.ownership import private
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import PLAIN, Structure, flatten, unflatten
+from difflab.graph.rewritten import composed, inlined
 
 SOON = 256
 """Steps of a loop on plain values after which the rest may be computed otherwise."""

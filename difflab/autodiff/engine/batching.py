@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from difflab.core.devices import JAX, module_of
+from difflab.core.apply import JAX, module_of
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

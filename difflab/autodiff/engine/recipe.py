@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import in_library_of
+from difflab.core.apply import in_library_of
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

@@ -32,10 +32,10 @@ from difflab.core.primitive import (
     Transpose,
 )
 from difflab.errors import UnsupportedError
-from difflab.graph.composition import composed
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed
 from difflab.primitives import add
 from difflab.primitives.recurrences import plus
 

@@ -22,11 +22,10 @@ from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.engine.collapsed import Directions, summed, weighted_sum
 from difflab.autodiff.functions.series import along
 from difflab.graph.builder import Builder
-from difflab.graph.composition import inlined
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.graph.rewritten import selected
+from difflab.graph.rewritten import inlined, selected
 from difflab.primitives import (
     add,
     constant_array,

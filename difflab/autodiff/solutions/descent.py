@@ -13,10 +13,9 @@ from difflab.autodiff.engine.argnums import gradients
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.implicit import Equations, divided
 from difflab.autodiff.solutions.newton import Newton, number, repeat, zero_if_solved
-from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.rewritten import selected
+from difflab.graph.rewritten import composed, inlined, selected
 from difflab.primitives import where
 
 MOST_SHIFTS = 60.0

@@ -22,7 +22,6 @@ from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Rule, Solver
 from difflab.autodiff.engine.argnums import cotangents_of, jacobians, tangents_of
 from difflab.autodiff.recording import Contents
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import prepared
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.evaluate import Interpreter
@@ -30,6 +29,7 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 
 STATISTICS = 3

@@ -10,11 +10,11 @@ import numpy as np
 
 from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.solutions.implicit import Equations, divided, nan_unless, norm
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import WhileLoop
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 
 SHORTEST = 2.0**-40

@@ -10,9 +10,9 @@ import numpy as np
 
 from difflab.autodiff.solutions.implicit import Equations, finite, nan_unless, norm
 from difflab.autodiff.solutions.newton import FLOOR, number, repeat, stagnant, unit
-from difflab.graph.composition import composed, inlined
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 
 NOISE = 1e4 * FLOOR

@@ -20,11 +20,11 @@ from difflab.autodiff.engine.batching import batched
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.implicit import finite, nan_unless
 from difflab.autodiff.solutions.newton import number, repeat
-from difflab.graph.composition import composed, inlined
 from difflab.graph.custom.rows import unpacked
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 
 _POSITIVE = [

@@ -11,10 +11,10 @@ from difflab.autodiff.control.solutions import solution
 from difflab.autodiff.recording import Contents
 from difflab.autodiff.solutions.implicit import MOST_CHANGE, Equations, Implicit
 from difflab.autodiff.solutions.newton import Newton
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Solution
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed, inlined
 from difflab.primitives import where
 
 TOL = 2.0**-26

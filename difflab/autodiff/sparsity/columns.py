@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.functions.chosen import ChosenInputs, Names, of_inputs, with_inputs
+from difflab.autodiff.functions.flat import ChosenInputs, Names, of_inputs, with_inputs
 from difflab.autodiff.sparsity.compressed import selected
 from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import Pattern, reached

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.engine.argumentwise import recorded_tangent
-from difflab.core.machine import require_memory
 from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select, Transpose
+from difflab.core.system import require_memory
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.functions.chosen import Names
-from difflab.autodiff.functions.flat import gradient, in_one_vector, require_scalar
+from difflab.autodiff.functions.flat import Names, gradient, in_one_vector, require_scalar
 from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
 from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both
 from difflab.autodiff.sparsity.coloring import (

@@ -15,15 +15,15 @@ from difflab.autodiff.engine.argnums import jacobian_blocks, jacobians, swept
 from difflab.autodiff.engine.custom import goes_forward
 from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode
 from difflab.autodiff.functions import flat
-from difflab.autodiff.functions.chosen import Names, derivative_by
+from difflab.autodiff.functions.flat import Names, derivative_by
 from difflab.autodiff.lifting import Argnums, Call, F, composed, lifted
 from difflab.autodiff.recording import computed, stack_size
-from difflab.core.devices import array_module
+from difflab.core.apply import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag, require_function
 from difflab.graph.function import Function
-from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
+from difflab.graph.values import in_precision
 
 
 def jacfwd(fun: F, argnums: Argnums = 0, has_aux: bool = False) -> F:

@@ -13,9 +13,9 @@ from difflab.autodiff.recording import computed
 from difflab.autodiff.transforms.grad import require_number
 from difflab.errors import InputError
 from difflab.graph.function import Function
-from difflab.graph.precision import in_precision
 from difflab.graph.pytree import unflatten
 from difflab.graph.repetition import rolled
+from difflab.graph.values import in_precision
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
 

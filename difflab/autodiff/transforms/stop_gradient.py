@@ -8,7 +8,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.given import as_array
-from difflab.core.devices import module_of
+from difflab.core.apply import module_of
 from difflab.graph.pytree import flatten, unflatten
 
 

@@ -11,16 +11,15 @@ import numpy as np
 from difflab.autodiff.engine.argnums import split
 from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, computed, record, stack_size
+from difflab.core.apply import module_of
 from difflab.core.attributes import like
 from difflab.core.conversions import as_float64
-from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.precision import precision_of
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
-from difflab.graph.values import first_carrier
+from difflab.graph.values import first_carrier, precision_of
 
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from difflab.bench.dimensions.drawing import draw, page
 from difflab.bench.shared import layout
-from difflab.core.machine import require_memory
+from difflab.core.system import require_memory
 from difflab.errors import DifflabError, MethodTimeout
 from difflab.execute.long_loops import values_of
 from difflab.graph.counts import count

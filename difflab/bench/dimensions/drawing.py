@@ -24,8 +24,8 @@ from difflab.bench.dimensions.winners import (
     size_of,
 )
 from difflab.bench.shared import picture, plot_curve, style_of
-from difflab.core.quantities import bytes_text, seconds
 from difflab.core.table import Column, Table
+from difflab.core.wording import bytes_text, seconds
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
 from difflab.report.canvas import FAINT, INK, decades, seconds_tick, ticks, titled_figure

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from difflab.bench.shared import picture
-from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
+from difflab.core.wording import ABSENT, error, ratio, seconds
 from difflab.lab.sweep import SweepRow, number
 from difflab.report.canvas import FAINT, INK, beside, ratio_tick, ticks, titled_figure
 from difflab.report.terminal import Part, Screen, clean, shorten

@@ -20,8 +20,8 @@ from difflab.bench.peers.bench import Answered, answered
 from difflab.bench.peers.drawing import frame, machine, panels, sizes, tables, words
 from difflab.bench.peers.ways import OWN, SEED_OF_BATCHES, WAYS, PeerCase, Way, cold, contenders
 from difflab.bench.shared import BLUE, GREEN, ORANGE, PURPLE, layout, picture
-from difflab.core.quantities import ABSENT, count, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
+from difflab.core.wording import ABSENT, count, error, ratio, seconds
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sampling import paired

@@ -19,8 +19,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.environ import environment_variables
 from difflab.core.primitive import Primitive
+from difflab.core.system import environment_variables
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function

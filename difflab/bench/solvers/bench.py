@@ -40,7 +40,7 @@ from difflab.bench.solvers.problem import (
     Way,
     problems,
 )
-from difflab.core.environ import environment_variables
+from difflab.core.system import environment_variables
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance

@@ -23,7 +23,7 @@ from difflab.cli.listings import chosen_problems
 from difflab.cli.options import InputsOption, KindsOption, PointOption, TimeoutOption, parse_names
 from difflab.cli.output import say, screen
 from difflab.cli.program_text import expression_key, read_expression
-from difflab.core.quantities import shape_text
+from difflab.core.wording import shape_text
 from difflab.errors import InputError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import typer
 
 from difflab.bench.registry import BenchmarkModule
 from difflab.cli.output import ProgressLine, deliver, report_format, say, screen
-from difflab.core.files import check_destination
+from difflab.core.system import check_destination
 from difflab.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.recipe import Recipe, recipe_of, recorded_rule
 from difflab.autodiff.engine.reverse import pull_back
-from difflab.core.devices import sent_to
+from difflab.core.apply import sent_to
 from difflab.core.primitive import (
     ByArgument,
     Elementwise,

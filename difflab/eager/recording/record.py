@@ -12,12 +12,10 @@ from weakref import ref
 import numpy as np
 
 from difflab.arrays.complex_array import ComplexArray, is_complex
-from difflab.core.apply import OtherCarrierError
+from difflab.core.apply import HOST, OtherCarrierError, array_module, device_mismatch, module_of
 from difflab.core.conversions import as_numbers, as_reals, require_range
-from difflab.core.devices import HOST, array_module, device_mismatch, module_of
-from difflab.core.ownership import is_constant
+from difflab.core.ownership import Storage, View, is_constant
 from difflab.core.primitive import Primitive
-from difflab.core.storage import Storage, View
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import (
     MODE,

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.ownership import Storage
 from difflab.core.place import at_users_line
-from difflab.core.storage import Storage
 from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 from difflab.graph.checks import require_flag

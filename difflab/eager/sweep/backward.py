@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.autodiff.engine.masked import Masked, accumulate, both, moved
-from difflab.core.devices import module_of
+from difflab.core.apply import module_of
 from difflab.core.primitive import ByArgument, Elementwise, LinearMap, Primitive, Select
 from difflab.eager.recording.plan import cast, reached, recipe, sent, widened
 from difflab.eager.recording.record import TapedArray, record

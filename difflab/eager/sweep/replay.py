@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.core.devices import module_of, on_host
+from difflab.core.apply import module_of, on_host
 from difflab.core.primitive import Params, Primitive, Shape
 from difflab.eager.recording.plan import NUMBERS, cast, zeros
 from difflab.eager.recording.tape import Accumulation, TapeStep

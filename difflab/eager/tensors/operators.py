@@ -21,11 +21,10 @@ from difflab.arrays.numpy_names import alternative_to, full_name, of_function, o
 from difflab.arrays.scipy_calls import not_through_scipy
 from difflab.arrays.shapes import without_leading_ones
 from difflab.arrays.updates import Updates, as_elements
-from difflab.core.apply import OtherCarrierError
-from difflab.core.devices import module_of
+from difflab.core.apply import OtherCarrierError, module_of
+from difflab.core.ownership import Step, Storage, View
 from difflab.core.place import at_users_line, user_position
 from difflab.core.primitive import Primitive
-from difflab.core.storage import Step, Storage, View
 from difflab.eager.recording.plan import copied
 from difflab.eager.recording.record import (
     TapedArray,

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from difflab.arrays.scipy_calls import not_by_comparisons, not_through_scipy, warn_of_scipy
 from difflab.autodiff.layers import Evaluation, Layer
+from difflab.core.apply import HOST, JAX, array_module, device_module, module_of, on_host
 from difflab.core.conversions import MASKED, as_reals, host_reals, refused
-from difflab.core.devices import HOST, JAX, array_module, device_module, module_of, on_host
 from difflab.core.place import at_users_line
 from difflab.eager.custom import record_custom
 from difflab.eager.recording.plan import cast, sent

@@ -27,8 +27,8 @@ from difflab.graph.checks import require_callable
 from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
-from difflab.graph.precision import SINGLE, Precision, in_precision
 from difflab.graph.pytree import flatten, unflatten
+from difflab.graph.values import SINGLE, Precision, in_precision
 
 NOTHING = Reads(Search([]))
 """What a trace reads that is kept to be shown only."""

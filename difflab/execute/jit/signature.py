@@ -12,8 +12,8 @@ import numpy as np
 from difflab.core.conversions import without_parts
 from difflab.errors import InputError
 from difflab.graph.ir import Shape
-from difflab.graph.precision import DOUBLE, SINGLE, WEAK, Precision
 from difflab.graph.pytree import flatten, leaf_paths, token_keys, unflatten
+from difflab.graph.values import DOUBLE, SINGLE, WEAK, Precision
 
 MISS = object()
 """Returned by a matcher for arguments that do not match."""

@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.apply import on_host
 from difflab.core.attributes import defines
-from difflab.core.devices import on_host
 from difflab.core.place import owner
 from difflab.execute.jit.code import module_file
 

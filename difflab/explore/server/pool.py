@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from difflab.core.quantities import bytes_text
+from difflab.core.wording import bytes_text
 from difflab.core.worker import limit_memory
 
 WAITING = 400

@@ -13,8 +13,8 @@ import numpy as np
 
 from difflab.arrays.given import shape_of
 from difflab.arrays.shapes import fits
+from difflab.core.apply import module_of
 from difflab.core.conversions import without_parts
-from difflab.core.devices import module_of
 from difflab.core.primitive import Shape
 from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError

@@ -10,7 +10,7 @@ from difflab.errors import InputError
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.custom.rows import applied
 from difflab.graph.node import Node, innermost_trace
-from difflab.graph.precision import precision_of
+from difflab.graph.values import precision_of
 
 
 class CustomFunction:

@@ -25,10 +25,10 @@ from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Params, Shape, packed_slices
 from difflab.graph.node import Node
-from difflab.graph.precision import WEAK, precision_of
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
+from difflab.graph.values import WEAK, precision_of
 from difflab.primitives import broadcast, pack
 
 KEPT = 512

@@ -10,14 +10,13 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
 from difflab.graph.custom.rows import packed
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph, Params
 from difflab.graph.node import Node
 from difflab.graph.rewrite import Args
-from difflab.graph.rewritten import rewritten
+from difflab.graph.rewritten import composed, inlined, rewritten
 from difflab.primitives import index
 
 

@@ -7,15 +7,13 @@ by structure alone, whatever the origin of the graph:
   own;
 - `classes` partitions scalars by operation and by the classes of their arguments;
 - `writing` gives each class one operation on a vector, with slices of the vectors before it;
-- `roll` puts them together, and leaves a function as it is where that gains little;
-- `flattening` makes one vector of many inputs, so that they are lanes like others;
-- `balance` turns the long sums into trees, for evaluations that change one term at a time.
+- `roll` puts them together, and leaves a function as it is where that gains little. It also makes
+  one vector of many inputs, so that they are lanes like others, and turns the long sums into
+  trees, for evaluations that change one term at a time.
 """
 
-from difflab.graph.repetition.chains import balanced
 from difflab.graph.repetition.classes import element_indices
-from difflab.graph.repetition.flattening import flattened
-from difflab.graph.repetition.roll import LEAST_LANES, LEAST_NODES, rolled
+from difflab.graph.repetition.roll import LEAST_LANES, LEAST_NODES, balanced, flattened, rolled
 
 __all__ = [
     "LEAST_LANES",

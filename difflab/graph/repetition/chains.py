@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
-from difflab.graph.builder import Builder
-from difflab.graph.function import Function
-from difflab.graph.ir import Graph, Params
-from difflab.graph.rewrite import Args
-from difflab.graph.rewritten import rewritten
-from difflab.primitives import add, negative, subtract
+from difflab.graph.ir import Graph
+from difflab.primitives import add, subtract
 
 SHORTEST = 32
 """The fewest additions of a long sum; shorter sums may be repeated themselves."""
@@ -46,7 +41,7 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     A partial sum continues in the only node that uses it: as the left operand of ``+`` and
     ``-``, or the right one of ``+``, which in floating point is the same.
     """
-    sums = _sums(graph)
+    sums = np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
     inside = np.zeros(len(graph), dtype=np.bool_)
     result = Chains({}, {}, inside)
     if len(sums) < SHORTEST:
@@ -74,11 +69,6 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     return result
 
 
-def _sums(graph: Graph) -> Nodes:
-    """Return the additions and subtractions of scalars."""
-    return np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
-
-
 def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:
     """Return for each sum the last node of its chain, by doubling the stride of a look ahead."""
     ahead = np.arange(size)
@@ -91,47 +81,3 @@ def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:
         if np.array_equal(further, last):
             return last
         last = further
-
-
-def balanced(function: Function) -> Function:
-    """Return a function whose long scalar sums are pairwise summations.
-
-    In a sum of n terms that is added from the first to the last, most terms are n additions away
-    from the total, and all of these are computed again when the term changes; in a tree it is
-    log₂ n. Values differ by rounding, as those of any other order do.
-
-    Returns
-    -------
-    Function
-        The same inputs and outputs; `function` itself where no sum is long.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> f = dl.parse(" + ".join(f"x{i}^2" for i in range(64)))
-    >>> balanced(f).values(range(64)) == f.values(range(64))
-    array([ True])
-    """
-    sums = chains(function.graph, function.outputs)
-    if not sums.terms:
-        return function
-
-    def written(
-        builder: Builder, node: int, row: Primitive, args: Args, params: Params
-    ) -> int | None:
-        return _tree(builder, args, sums.negated[node].tolist()) if node in sums.terms else None
-
-    builder, outside = Builder(function.graph.source), np.flatnonzero(~sums.inside).tolist()
-    return rewritten(function, written, builder, nodes=outside, operands=sums.terms)
-
-
-def _tree(builder: Builder, terms: Sequence[int], negated: Sequence[bool]) -> int:
-    """Add terms up in pairs."""
-    level = [
-        builder.emit(negative, (term,)) if minus else term
-        for term, minus in zip(terms, negated, strict=True)
-    ]
-    while len(level) > 1:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        level = [builder.emit(add, pair) for pair in pairs] + level[len(level) // 2 * 2 :]
-    return level[0]

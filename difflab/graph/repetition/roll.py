@@ -1,15 +1,21 @@
-"""`rolled`: a function of many scalars that are computed alike, as operations on vectors."""
+"""Functions with their repetition as operations on vectors, of one input, or with trees of sums."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.graph.repetition.chains import chains
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, inline
+from difflab.graph.ir import FIRST_ROW, Graph, Params, packed_slices
+from difflab.graph.repetition.chains import SHORTEST, chains
 from difflab.graph.repetition.classes import classes
 from difflab.graph.repetition.writing import write
-from difflab.primitives import add, subtract
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
+from difflab.primitives import add, index, negative, reshape, subtract
 
 LEAST_NODES = 256
 """The fewest nodes for which repetition is searched: smaller graphs are differentiated and compiled
@@ -83,3 +89,75 @@ def _kinds(graph: Graph) -> int:
 
 def _operations(function: Function) -> int:
     return int((function.graph.opcode >= FIRST_ROW).sum())
+
+
+def flattened(function: Function) -> Function:
+    """Return the function of the vector of all inputs, flattened in order.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = flattened(dl.parse("x1*x2 + x3"))
+    >>> f.input_shapes, float(f([2.0, 3.0, 4.0]))
+    (((3,),), 10.0)
+    """
+    builder = Builder(function.graph.source)
+    point = builder.input("point", (function.n,))
+    inputs = []
+    for shape, place in zip(
+        function.input_shapes, packed_slices(function.input_shapes), strict=True
+    ):
+        key = ((place.start, place.stop, 1),) if shape else (place.start,)
+        part = builder.emit(index, (point,), (("key", key), ("rank", 1)))
+        if len(shape) > 1:
+            part = builder.emit(reshape, (part,), (("rank", 1), ("shape", shape)))
+        inputs.append(part)
+    outputs = inline(function, builder, inputs)
+    names, structure = function.output_names, function.structure
+    return Function.build(builder, [point], outputs, names, structure)
+
+
+def balanced(function: Function) -> Function:
+    """Return a function whose long scalar sums are pairwise summations.
+
+    In a sum of n terms that is added from the first to the last, most terms are n additions away
+    from the total, and all of these are computed again when the term changes; in a tree it is
+    log₂ n. Values differ by rounding, as those of any other order do.
+
+    Returns
+    -------
+    Function
+        The same inputs and outputs; `function` itself where no sum is long.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse(" + ".join(f"x{i}^2" for i in range(64)))
+    >>> balanced(f).values(range(64)) == f.values(range(64))
+    array([ True])
+    """
+    if len(function.graph) <= SHORTEST:
+        return function
+    sums = chains(function.graph, function.outputs)
+    if not sums.terms:
+        return function
+
+    def written(
+        builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    ) -> int | None:
+        return _tree(builder, args, sums.negated[node].tolist()) if node in sums.terms else None
+
+    builder, outside = Builder(function.graph.source), np.flatnonzero(~sums.inside).tolist()
+    return rewritten(function, written, builder, nodes=outside, operands=sums.terms)
+
+
+def _tree(builder: Builder, terms: Sequence[int], negated: Sequence[bool]) -> int:
+    """Add terms up in pairs."""
+    level = [
+        builder.emit(negative, (term,)) if minus else term
+        for term, minus in zip(terms, negated, strict=True)
+    ]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [builder.emit(add, pair) for pair in pairs] + level[len(level) // 2 * 2 :]
+    return level[0]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.quantities import exact
-from difflab.core.wording import counted
+from difflab.core.wording import counted, exact
 from difflab.errors import DifflabError, GraphMismatchError, InputError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.files import check_destination, reason
-from difflab.core.machine import require_memory
-from difflab.core.quantities import bytes_text
-from difflab.core.wording import counted
+from difflab.core.system import check_destination, reason, require_memory
+from difflab.core.wording import bytes_text, counted
 from difflab.errors import InputError, ResourceError
 from difflab.execute import Compiled
 from difflab.execute.workers import available, share_turns

@@ -19,7 +19,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from difflab.core.files import locked, reason
+from difflab.core.system import locked, reason
 from difflab.errors import InputError, PointError
 
 DIGEST_BYTES = 32

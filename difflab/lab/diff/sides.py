@@ -33,8 +33,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.files import open_regular, reason
 from difflab.core.strict_json import strict
+from difflab.core.system import open_regular, reason
 from difflab.errors import InputError
 from difflab.lab.record import Comparison, MethodRow, Status, from_dict, from_json
 from difflab.lab.store import Record, digest, unpacked_json

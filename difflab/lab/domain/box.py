@@ -11,7 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.machine import require_memory
+from difflab.core.system import require_memory
 from difflab.diagnose.point_check import checked_point, packed
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function

@@ -13,10 +13,10 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat, formats
-from difflab.core.machine import require_memory
 from difflab.core.progress import Progress
 from difflab.core.progress import shown as in_view
 from difflab.core.strict_json import strict
+from difflab.core.system import require_memory
 from difflab.errors import InputError, MethodTimeout
 from difflab.execute import check_target
 from difflab.graph.function import Function

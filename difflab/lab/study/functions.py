@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from difflab.core.files import open_regular
 from difflab.core.place import SourceLocation
+from difflab.core.system import open_regular
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
 

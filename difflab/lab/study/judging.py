@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from difflab.core.progress import silent
-from difflab.core.quantities import percent
 from difflab.core.strict_json import long_integers
+from difflab.core.wording import percent
 from difflab.errors import InputError
 from difflab.execute.long_loops import interpreter_of
 from difflab.lab.compare import compare

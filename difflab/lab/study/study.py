@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from difflab.core.files import open_regular, reason
+from difflab.core.system import open_regular, reason
 from difflab.errors import InputError
 from difflab.lab.study.cases import THIS, Case, Domain
 from difflab.lab.study.functions import (

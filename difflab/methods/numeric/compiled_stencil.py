@@ -21,15 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.differences.extrapolation import GUARD, ODD, Weights, tableau
-from difflab.differences.first import LadderPoint, judged
-from difflab.differences.rules import DifferenceRule
+from difflab.differences.first import DifferenceRule, LadderPoint, judged
 from difflab.differences.sampling import LEAD, Arithmetic, lead_points, noise_of, scale_of
 from difflab.differences.wide import SUSPECT
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function, evaluate
+from difflab.graph.function import Function, inline
 from difflab.graph.node import Node
 from difflab.primitives import add, equal, logical_and, logical_or, not_equal, pack, where
 
@@ -112,7 +111,8 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
     x = np.fromiter(inputs, dtype=object)
 
     def values(points: NDArray[Any]) -> NDArray[Any]:
-        found = [node for point in points for node in evaluate(function, list(point))]
+        ids = (inline(function, builder, [node.id for node in point]) for point in points)
+        found = [Node(builder, node) for outputs in ids for node in outputs]
         return np.fromiter(found, dtype=object).reshape(len(points), function.m)
 
     scale = scale_of(x, NODES)

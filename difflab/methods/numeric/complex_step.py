@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from difflab.differences.first import first_derivatives
 from difflab.differences.sampling import LEAST, Sampler, fluctuation, lead_points, scale_of
 from difflab.errors import UnsupportedError
-from difflab.graph.analytic import require_analytic
+from difflab.graph.algebra import require_analytic
 from difflab.methods.numeric.finite import CENTRAL, RICHARDSON, require_order, sampler_of
 from difflab.methods.protocol import AlwaysAvailable, Estimate, Family, Problem, Size, stacked
 

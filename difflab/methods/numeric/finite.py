@@ -46,9 +46,9 @@ from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE
 from difflab.differences.extrapolation import EVEN, FULL, extrapolated, plain
-from difflab.differences.first import first_derivatives, second_derivatives
-from difflab.differences.rules import DifferenceRule, SecondRule
+from difflab.differences.first import DifferenceRule, first_derivatives
 from difflab.differences.sampling import Sampler
+from difflab.differences.second import SecondRule, second_derivatives
 from difflab.errors import UnsupportedError
 from difflab.methods.in_dtype import COARSE, RoundedValues
 from difflab.methods.numeric.compiled_stencil import CompiledStencil

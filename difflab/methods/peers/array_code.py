@@ -14,9 +14,9 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from difflab.core.apply import special_functions
 from difflab.core.optional import require
 from difflab.core.primitive import Primitive
-from difflab.core.special_functions import special_functions
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT

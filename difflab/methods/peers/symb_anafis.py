@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.errors import UnsupportedError
-from difflab.methods.expressions import check_tree_size
+from difflab.graph.counts import check_tree_size
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.scalar_peer import ScalarInterpreter, ScalarPeer, scalar_module
 from difflab.methods.peers.spelling import RenamedModule, known_order

@@ -12,9 +12,10 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.graph.counts import check_tree_size
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.expressions import check_tree_size, expressions
+from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family

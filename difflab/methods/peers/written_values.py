@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import PYTORCH
+from difflab.core.apply import PYTORCH
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape
 from difflab.methods.peers.spelling import REAL

@@ -77,8 +77,8 @@ class Symbolic(MethodProcess):
             raise UnsupportedError("SymPy needs a formula, and this is Python code")
         if not installed("sympy"):
             raise MissingDependencyError("sympy")
+        from difflab.graph.counts import check_tree_size
         from difflab.graph.custom.rows import opened
-        from difflab.methods.expressions import check_tree_size
 
         function = opened(problem.function)
         check_tree_size(function, "SymPy")

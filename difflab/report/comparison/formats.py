@@ -13,9 +13,8 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from difflab.core.quantities import seconds
 from difflab.core.table import csv_text, guarded
-from difflab.core.wording import counted
+from difflab.core.wording import counted, seconds
 from difflab.lab import kinds
 from difflab.lab.record import MethodRow, read_samples
 from difflab.lab.sampling import spread

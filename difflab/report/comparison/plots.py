@@ -8,7 +8,7 @@ from itertools import chain
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from difflab.core.quantities import count, seconds
+from difflab.core.wording import count, seconds
 from difflab.lab.record import MethodRow
 from difflab.report.canvas import (
     INK,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, overload
 
-from difflab.core.files import write_whole
+from difflab.core.system import write_whole
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.graph.function import Function

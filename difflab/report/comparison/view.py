@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.quantities import error, exact
 from difflab.core.table import Cell, Column, Table
+from difflab.core.wording import error, exact
 from difflab.lab.kinds import columns
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable

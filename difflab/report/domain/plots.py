@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.quantities import error, significant
+from difflab.core.wording import error, significant
 from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow

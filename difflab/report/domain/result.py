@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from difflab.core.files import write_whole
+from difflab.core.system import write_whole
 from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
 from difflab.report.domain import formats

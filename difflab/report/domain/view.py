@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflab.core.quantities import ABSENT, error, exact, percent, seconds, significant
 from difflab.core.table import Cell, Column, Table
-from difflab.core.wording import counted
+from difflab.core.wording import ABSENT, counted, error, exact, percent, seconds, significant
 from difflab.lab.domain.record import LEVELS, UNANSWERED, DomainComparison, DomainRow, WorstPoint
 from difflab.referee.verdict import Verdict
 from difflab.report.summary import Section, Summary, method_column, point_text

@@ -10,9 +10,8 @@ from functools import partial
 from itertools import accumulate
 
 from difflab.core.dtypes import format_of
-from difflab.core.quantities import percent, significant
 from difflab.core.table import Cell, Column, Table, csv_text, guarded
-from difflab.core.wording import counted
+from difflab.core.wording import counted, percent, significant
 from difflab.drawing import Drawing, diagram, svg
 from difflab.drawing.model import Diagram
 from difflab.report.summary import Section, Summary, heading, point_text

@@ -5,9 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Unpack
 
-from difflab.core.quantities import percent, significant
 from difflab.core.table import Column, Table, csv_text, guarded
-from difflab.core.wording import counted
+from difflab.core.wording import counted, percent, significant
 from difflab.report import markdown as md
 from difflab.report.summary import Section, Summary, heading, point_text
 from difflab.report.terminal import SHOWN_EXPRESSION, Screen, clean, shorten

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from math import ceil, floor, log10
 
-from difflab.core.quantities import seconds
+from difflab.core.wording import seconds
 from difflab.report.terminal import shorten
 
 _COLOURS = {

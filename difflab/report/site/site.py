@@ -14,8 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from difflab.core.quantities import exact, seconds
-from difflab.core.wording import counted
+from difflab.core.wording import counted, exact, seconds
 from difflab.lab.diff.sides import STORE_IN_SITE
 from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn

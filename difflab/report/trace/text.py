@@ -10,8 +10,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from difflab.core.quantities import exact
 from difflab.core.table import Column, Table
+from difflab.core.wording import exact
 from difflab.drawing.order import short
 from difflab.report.summary import Section, Summary
 from difflab.report.terminal import WIDTH, Screen, clean, shorten

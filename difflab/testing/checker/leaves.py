@@ -16,7 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.core.devices import module_of
+from difflab.core.apply import module_of
 
 Array = NDArray[float64]
 

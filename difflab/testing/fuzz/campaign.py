@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from difflab.core.files import open_regular, write_whole
+from difflab.core.system import open_regular, write_whole
 from difflab.errors import InputError
 from difflab.testing.fuzz.panel import FuzzFinding, Program
 

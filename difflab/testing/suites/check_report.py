@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.core.files import write_whole
+from difflab.core.system import write_whole
 from difflab.testing import GradientMismatch, GradientUnjudged
 
 PROPERTY = "difflab.check"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.core.files import open_regular, write_whole
 from difflab.core.strict_json import strict
+from difflab.core.system import open_regular, write_whole
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten, leaf_paths
 from difflab.testing.checker.arguments import double_quoted

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.differences.rules import DifferenceRule
+from difflab.differences.first import DifferenceRule
 from difflab.errors import PointError
 from difflab.methods.numeric import compiled_stencil
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits

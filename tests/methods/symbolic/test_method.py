@@ -21,8 +21,8 @@ import sympy
 
 from difflab.core.worker import Worker, WorkerDied
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.graph.counts import TREE_LIMIT
 from difflab.language import parse
-from difflab.methods.expressions import TREE_LIMIT
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import Symbolic, SymbolicDerivative
 from difflab.methods.symbolic.worker import dag_size, tree_size

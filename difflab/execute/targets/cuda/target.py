@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.core.devices import device_name
+from difflab.core.apply import device_name
 from difflab.errors import DeviceError, PointError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep, batch_first
 from difflab.execute.memory_plan import MemoryPlan

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from difflab.core.files import open_regular
+from difflab.core.system import open_regular
 from difflab.errors import InputError, UnsupportedError
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 

@@ -124,7 +124,7 @@ class ExportedCode:
         _require_stack(writer.memory, native.operations)
         text = writer.text() + _POINT.format(memory=max(writer.memory, 1))
         shapes = native.input_shapes, native.shapes
-        return cls(text, writer.symbols, native.operations, *shapes)
+        return cls(text, writer.functions.symbols, native.operations, *shapes)
 
     @classmethod
     def of_arrays(cls, point: NativeArrays) -> ExportedCode:

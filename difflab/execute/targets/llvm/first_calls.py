@@ -1,11 +1,15 @@
-"""Code that computes one point first, and the code that takes over from it, with the same bits."""
+"""NumPy with the bits of machine code, which takes over from it.
+
+Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
+first lane of a vector register is where a double is passed, and where it is returned: so a
+vector function, called as a function of one double, gives what machine code gives in each of its
+lanes.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import math
-import random
-import struct
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,86 +19,20 @@ import numpy as np
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.source import PointTarget, Workspace
 from difflab.execute.lower.ops import Op, OpForm, as_index, viewed
-from difflab.execute.lower.scalar import EXACT, LIBRARY, expression_form
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.scalar import EXACT, LIBRARY
+from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.llvm import writer
 from difflab.execute.targets.llvm.addresses import checked
 from difflab.execute.targets.llvm.array_lowering import MachineLowering
 from difflab.execute.targets.llvm.functions import SPELLINGS
 from difflab.execute.targets.llvm.libraries import NUMPY, address, host
 from difflab.execute.targets.llvm.machine_call import PointCode
-from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.ir import Shape
 from difflab.primitives import put, sum_in_order
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays import NativeArrays
 
-
-# --- machine code with the bits of the target `python`, from which it takes over -----------------
-
-TRIALS = 300
-"""Arguments at which a function of `math` is compared with that of the C library."""
-
-
-def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> NativeTarget | None:
-    """Return machine code that gives what `PythonTarget` gives, bit by bit; None if there is none.
-
-    It consists of the operations of the Python expressions in their order, each rounded as IEEE
-    754 requires, and of the C library's functions that `math` calls.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> from difflab.execute.lower.schedule import Schedule
-    >>> f, g = dl.parse("x*sin(x)"), dl.parse("gamma(x)")
-    >>> [same_bits(ScalarProgram.of(each), [()]) is None for each in (f, g)]
-    [False, True]
-    """
-    try:
-        native = NativeTarget(program, input_shapes, 1, forms=expression_form)
-    except UnsupportedError:
-        return None
-    names = {SPELLINGS[op.name].function for op in native.code.ops} - {""}
-    if native.operations >= writer.LEAST or not all(map(_is_shared, names)):
-        return None
-    return native
-
-
-@cache
-def _is_shared(name: str) -> bool:
-    """Return whether a function of `math` is that of the C library, as far as some values show."""
-    if name not in LIBRARY or not address(name):
-        return False
-    own, arity = getattr(math, name), LIBRARY[name].nin
-    call = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * arity)(address(name))
-    return all(_value(own, point) == _value(call, point) for point in _points(arity))
-
-
-@cache
-def _points(arity: int) -> list[list[float]]:
-    """Return arguments of many magnitudes, the same ones each time."""
-    draw = random.Random(0).uniform
-    return [
-        [draw(-1.0, 1.0) * 2.0 ** draw(-12.0, 9.0) for _ in range(arity)] for _ in range(TRIALS)
-    ]
-
-
-def _value(call: Any, point: Sequence[float]) -> bytes:
-    """Return the bits of a function's value; nothing where it is not finite."""
-    try:
-        found = call(*point)
-    except (ArithmeticError, ValueError):  # math's, where the C library gives nan or inf
-        return b""
-    return struct.pack("d", found) if math.isfinite(found) else b""
-
-
-# --- NumPy with the bits of machine code, which takes over from it -------------------------------
-# Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
-# first lane of a vector register is where a double is passed, and where it is returned: so a
-# vector function, called as a function of one double, gives what machine code gives in each of its
-# lanes.
 
 Compute = Callable[..., Any]
 MOST_VALUES = 2_000

@@ -319,7 +319,9 @@ NUMPY = {name: ufunc for name, ufunc in LIBRARY.items() if ufunc.nin == 1}
 # For each instruction set: its letter in the names of the vector functions, the required processor
 # features, and the number of float64 lanes of a register.
 _SETS = (("e", ("avx512f", "avx512dq"), 8), ("d", ("avx2", "fma"), 4), ("b", ("sse2",), 2))
-_LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}
+_LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}.get(
+    sys.platform, "libm.so"
+)
 
 
 # --- llvmlite ------------------------------------------------------------------------------------
@@ -374,20 +376,15 @@ def works() -> bool:
 
 def available() -> bool:
     """Return whether llvmlite is installed and not known to be broken, without importing it."""
+    # What was found once is not sought again on disk.
+    if ("llvmlite" in sys.modules or not _FOUND) and not installed("llvmlite"):
+        return False
+    _FOUND.add("llvmlite")
     tried = fault.cache_info().currsize > 0
-    return _installed() and not (tried and fault())
+    return not (tried and fault())
 
 
 _FOUND: set[str] = set()
-
-
-def _installed() -> bool:
-    """Return whether llvmlite is installed; what was found once is not sought again on disk."""
-    if "llvmlite" in sys.modules or not _FOUND:
-        found = installed("llvmlite")
-        _FOUND.update(["llvmlite"] * found)
-        return found
-    return True
 
 
 # --- the processor, and addresses of functions ---------------------------------------------------
@@ -456,7 +453,7 @@ def address(name: str) -> int:
         return inner_loop(name.removeprefix("numpy."))
     if name.startswith("scipy."):
         return _scipy_address(SCIPY[name.removeprefix("scipy.")])
-    return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
+    return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _LIBM, name)
 
 
 @cache
@@ -488,10 +485,6 @@ def inner_loop(name: str) -> int:
 def _start_of(function: Any) -> int:
     """Return the address of a function of ctypes."""
     return ctypes.cast(function, ctypes.c_void_p).value or 0
-
-
-def _libm() -> str:
-    return _LIBM.get(sys.platform, "libm.so")
 
 
 @cache

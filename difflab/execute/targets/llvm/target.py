@@ -109,11 +109,8 @@ class NativeTarget:
     @cached_property
     def dtypes(self) -> list[np.dtype[Any]]:
         """The dtype of each output."""
-        return [np.dtype(bool) if self._boolean(part) else self.real for part in self.parts]
-
-    def _boolean(self, part: slice) -> bool:
-        values = self.code.outputs[part]
-        return bool(values) and self.code.truths.issuperset(values)
+        values, truths = (self.code.outputs[part] for part in self.parts), self.code.truths
+        return [np.dtype(bool) if v and truths.issuperset(v) else self.real for v in values]
 
     @cached_property
     def kinds(self) -> list[type]:
@@ -161,27 +158,24 @@ class NativeTarget:
 
     @cached_property
     def _point(self) -> tuple[engine.CompiledModule, int]:
-        return self._loaded(1)
+        return self._compiled(self.writer(1))
 
     @cached_property
     def _batch(self) -> tuple[engine.CompiledModule, int]:
-        return self._loaded(self.width)
+        return self._compiled(self.writer(self.width))
 
     @cached_property
     def _packed(self) -> engine.CompiledModule | None:
         """The code for packed points; None if it cannot read and write rows."""
         if not packs(self.code):
             return None
-        return self._compiled(PackedWriter(self.code, self.machine))
+        return self._compiled(PackedWriter(self.code, self.machine))[0]
 
-    def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
+    def _compiled(self, writer: LlvmWriter) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
-        writer = self.writer(width)
-        return self._compiled(writer), writer.memory
-
-    def _compiled(self, writer: LlvmWriter) -> engine.CompiledModule:
         text = writer.text()
-        return engine.load(text, writer.symbols, self.machine, self.operations)
+        symbols = writer.functions.symbols
+        return engine.load(text, symbols, self.machine, self.operations), writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, where `numbers` are the flattened inputs."""

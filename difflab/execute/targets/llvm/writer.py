@@ -186,11 +186,6 @@ class LlvmWriter:
         self.slots.update(zip(values, range(self.memory, self.memory + size), strict=False))
         self.memory += size
 
-    @property
-    def symbols(self) -> list[str]:
-        """The library functions that the module calls."""
-        return self.functions.symbols
-
 
 _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"

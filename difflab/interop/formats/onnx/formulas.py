@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 from difflab import primitives as rows
 from difflab.core.primitive import Primitive, Shape
-from difflab.graph.composition import composed
 from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.graph.rewritten import composed
 from difflab.lower.recorded import recorded
 from difflab.primitives import TABLE
 

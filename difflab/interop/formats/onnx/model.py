@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.machine import require_memory
 from difflab.core.optional import require
+from difflab.core.system import require_memory
 from difflab.errors import DifflabError, InputError, ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function

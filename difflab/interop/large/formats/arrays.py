@@ -13,9 +13,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from difflab.core.files import open_regular
 from difflab.core.npy_header import read_header
 from difflab.core.optional import require
+from difflab.core.system import open_regular
 from difflab.errors import InputError, PointError, described
 from difflab.interop.large.formats.protocol import (
     ResultLayout,

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_reals
-from difflab.core.quantities import shape_text
-from difflab.core.wording import counted, did_you_mean
+from difflab.core.wording import counted, did_you_mean, shape_text
 from difflab.errors import PointError
 from difflab.execute import Compiled
 from difflab.graph.names import shortened

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.files import open_regular
 from difflab.core.optional import require
+from difflab.core.system import open_regular
 from difflab.core.table import csv_text
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError, described

@@ -100,7 +100,7 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
             code.truths.add(arity)
         truth = [expected.dtype == bool]
         writer = LlvmWriter(code, machine, machine.width, truth)
-        entry = engine.load(writer.text(), writer.symbols, machine, operations)
+        entry = engine.load(writer.text(), writer.functions.symbols, machine, operations)
         found = np.empty_like(expected)
         starts = [np.array([a.ctypes.data for a in arrays]) for arrays in (points, [found])]
         entry.run(*[table.ctypes.data for table in starts], 0, len(found))
@@ -138,7 +138,7 @@ def test_calls_at_one_point_are_numpys_and_made_together(
         if machine.vector(spelling.function, function.nin, lanes, single=real == SINGLE):
             joined, left = divmod(count, lanes)
             assert text.count("call void @scalars") == joined + (left > 1), name
-        entry = engine.load(text, writer.symbols, machine, operations)
+        entry = engine.load(text, writer.functions.symbols, machine, operations)
         memory, found = np.empty(writer.memory, real), np.empty(count, real)
         entry.run(points.ctypes.data, found.ctypes.data, memory.ctypes.data, 1)
         with np.errstate(all="ignore"):
@@ -230,7 +230,7 @@ def test_every_function_has_an_address() -> None:
         if has_code(name):
             writer = native(function_of(name)).writer(host().width)
             writer.text()
-            assert all(address(symbol) for symbol in writer.symbols)
+            assert all(address(symbol) for symbol in writer.functions.symbols)
 
 
 def test_an_untaken_branch_has_derivative_zero() -> None:

@@ -29,10 +29,10 @@ from difflab.execute.targets.llvm.libraries import (
     Transform,
     matrix_loop,
 )
-from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.graph.rewritten import composed, inlined
 from difflab.lower.nests import (
     GATHER,
     RECURRENCES,
