@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.bench.shared import (
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 PointValues = Callable[[NDArray[Any]], NDArray[Any]]
 
 LAYOUT = layout(
@@ -91,7 +90,7 @@ class AccuracyCase:
 
     def error(self, found: ArrayLike) -> float:
         """Return the largest absolute error of a derivative."""
-        jacobian = np.asarray(found, dtype=float64).reshape(self.jacobian.shape)
+        jacobian = np.asarray(found, dtype=np.float64).reshape(self.jacobian.shape)
         return float(np.max(np.abs(jacobian - self.jacobian)))
 
     def columns(self, error: float) -> dict[str, Cell]:

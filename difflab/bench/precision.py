@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 LAYOUT = layout(
     "expression point method status message step evaluations absolute_error relative_error "
@@ -96,7 +95,7 @@ class _PreparedFormula:
         multiples = np.arange(1, self.weights.size + 1) * self.step
         moves = multiples[:, None, None] * np.eye(x.size)
         points = np.concatenate([x + moves, x - moves]).reshape(-1, x.size)
-        values = np.asarray(self.problem.values(points), dtype=float64)
+        values = np.asarray(self.problem.values(points), dtype=np.float64)
         above, below = values.reshape(2, self.weights.size, x.size, -1)
         slopes = np.tensordot(self.weights, above - below, 1) / self.step
         return Estimate(slopes.T, None, len(points))

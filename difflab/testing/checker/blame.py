@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.window import Changes, Slope, central_difference, sampled, slope_along
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from difflab.testing.checker.check import GradientCheck
 
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 _SHOWN = 10
 """Wrong components that are named."""

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.sampling import noise_along, scale_of
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from difflab.testing.checker.probe import Probe
 
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 Callee = Callable[[Any], Any]
 BoolArray = NDArray[np.bool_]
 
@@ -142,7 +141,7 @@ def _sensitivity(
 # be `_BIAS` times larger than the jumps, but at most the share `_MOST` of a right derivative.
 _BIAS, _MOST = 1e5, 5e-4
 _CHOSEN = 8  # components that are scanned for noise first
-_EPS = float(np.finfo(float64).eps)
+_EPS = float(np.finfo(np.float64).eps)
 _HIDDEN = 32.0  # a first change below this many units of rounding may have been hidden before
 _REACH, _STRIDES = 16.0, 10  # growing steps at which a constant component must stay constant
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.window import BestSlope, best_slope, first_half, slope_along, windows_along
@@ -25,7 +24,7 @@ from difflab.testing.checker.leaves import CHUNK
 from difflab.testing.checker.probe import Probe
 from difflab.testing.checker.truth import TRUSTED
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 _ROUNDINGS = 8.0
 """Units of rounding by which a right gradient is off, relative to its terms."""

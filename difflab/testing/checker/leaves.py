@@ -13,12 +13,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.devices import module_of
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 CHUNK = 1 << 15
 """Elements that are converted to float64 at a time, so that large arrays are not copied."""
@@ -94,7 +93,7 @@ class Leaf:
 
     def read(self, flat: Any, start: int, stop: int) -> Array:
         """Return a slice of the flat elements as float64."""
-        part: Array = np.asarray(flat[start:stop], dtype=float64)
+        part: Array = np.asarray(flat[start:stop], dtype=np.float64)
         return part
 
     def write(self, flat: Any, start: int, stop: int, values: Array) -> None:

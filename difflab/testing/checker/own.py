@@ -7,14 +7,13 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.graph.pytree import unflatten
 from difflab.testing.checker.arguments import Outputs, Point
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 Callee = Callable[[Any], Any]
 
 

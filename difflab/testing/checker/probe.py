@@ -17,7 +17,6 @@ from types import FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.progress import ProgressLine
@@ -26,7 +25,7 @@ from difflab.graph.pytree import flatten
 from difflab.testing.checker.arguments import Outputs, Point
 from difflab.testing.checker.message import ImpureFunction
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 Callee = Callable[[Any], Any]
 
 _ROUNDINGS = 64.0
