@@ -21,8 +21,7 @@ from difflab.autodiff.sparsity.coloring import (
     fullest,
     readable,
 )
-from difflab.autodiff.sparsity.columns import Columns
-from difflab.autodiff.sparsity.compressed import compressed
+from difflab.autodiff.sparsity.compressed import Columns, compressed
 from difflab.autodiff.sparsity.derivative import SparseDerivative
 from difflab.autodiff.sparsity.reach import Pattern
 from difflab.errors import InputError
