@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from difflab.core.quantities import exact
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, leaf_paths, unflatten
-
-Array = NDArray[np.float64]
+from difflab.testing.checker.leaves import Array
 
 _SAME = 1e-8
 """Relative difference of two derivatives that rounding explains."""

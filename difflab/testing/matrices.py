@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten
@@ -14,6 +13,7 @@ from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, r
 from difflab.testing.checker.check import GradientCheck
 from difflab.testing.checker.directions import at_random
 from difflab.testing.checker.given import is_tree, parameter_name, point_of, prepared, real_array
+from difflab.testing.checker.leaves import Array, Callee
 from difflab.testing.checker.message import GradientMismatch
 from difflab.testing.checker.own import gradient_of, like, pulled, pushed
 from difflab.testing.checker.probe import Probe, evaluations_shown
@@ -23,8 +23,6 @@ from difflab.testing.products import check_duality, check_jvp
 
 __tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
-Array = NDArray[np.float64]
-Callee = Callable[[Any], Any]
 
 FAULT = "the Jacobian is not an array of real numbers"
 _ELEMENTS = 1 << 14

@@ -16,6 +16,7 @@ from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, r
 from difflab.testing.checker.check import check_tree
 from difflab.testing.checker.directions import at_random, neighbours
 from difflab.testing.checker.given import prepared
+from difflab.testing.checker.leaves import Array, Callee
 from difflab.testing.checker.message import (
     Component,
     GradientMismatch,
@@ -30,8 +31,6 @@ __tracebackhide__ = True  # pytest shows the message and the test, no frame of t
 
 __all__ = ["check_duality", "check_jvp", "check_vjp"]
 
-Array = NDArray[np.float64]
-Callee = Callable[[Any], Any]
 Product = Callable[[Any, Any], Any]
 
 _ROUNDINGS = 8.0

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from difflab.core.conversions import host_numbers, without_parts
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import Structure, flatten, leaf_paths, unflatten
-from difflab.testing.checker.leaves import CHUNK, Leaf, library_of, of_leaf
+from difflab.testing.checker.leaves import CHUNK, Array, Leaf, library_of, of_leaf
 from difflab.testing.checker.message import GradientMismatch
 
 __tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
-Array = NDArray[np.float64]
 
 _LISTED = 5  # parts of a structure that a message names
 _FIRST = re.compile(r'^\["(\w+)"\]')

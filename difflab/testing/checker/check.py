@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.differences.sampling import noise_along
 from difflab.differences.scan import scan_line
@@ -27,6 +26,7 @@ from difflab.testing.checker.directions import (
     neighbours,
 )
 from difflab.testing.checker.given import ArrayPoint, OfSeveral
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 from difflab.testing.checker.own import pulled
 from difflab.testing.checker.probe import Probe, check_repeatable, remembered
 from difflab.testing.checker.truth import (
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
 
 __tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
-
-Array = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-Callee = Callable[[Any], Any]
 
 _DENSE = {"numpy": 256, "": 256}
 """Components up to which each is checked on its own in float64, for values computed quickly."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from difflab.differences.sampling import noise_along, scale_of
 from difflab.differences.scan import LineScan, scan_aside, scan_line
 from difflab.differences.window import Changes
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 from difflab.testing.checker.message import (
     Component,
     GradientMismatch,
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
     from difflab.testing.checker.arguments import Point
     from difflab.testing.checker.probe import Probe
 
-
-Array = NDArray[np.float64]
-Callee = Callable[[Any], Any]
-BoolArray = NDArray[np.bool_]
 
 _NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
 _RADIUS = 2  # ULPs by which the inputs of those points are moved

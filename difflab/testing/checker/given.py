@@ -16,12 +16,10 @@ from difflab.core.wording import counted
 from difflab.errors import DifflabError, DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, unflatten
 from difflab.testing.checker.arguments import Outputs, Point
-from difflab.testing.checker.leaves import EPSILON, dtype_name, library_of
+from difflab.testing.checker.leaves import EPSILON, Array, dtype_name, library_of
 from difflab.testing.checker.message import GradientMismatch
 
 __tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
-
-Array = NDArray[np.float64]
 
 
 def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ A framework is imported only when one of its arrays was given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from difflab.core.devices import module_of
 
 Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Callee = Callable[[Any], Any]
+"""A function of one argument, as the checker calls it."""
 
 CHUNK = 1 << 15
 """Elements that are converted to float64 at a time, so that large arrays are not copied."""

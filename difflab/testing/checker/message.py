@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
 from difflab.referee.ulp import ulp_distance
+from difflab.testing.checker.leaves import Array
 
 if TYPE_CHECKING:
     from difflab.differences.window import Slope
     from difflab.testing.checker.truth import CheckSettings
 
-
-Array = NDArray[np.float64]
 
 COARSE = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
 """Spacing at 1 of the dtypes in which a gradient of float64 may have been computed."""

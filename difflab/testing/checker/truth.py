@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
 from difflab.errors import InputError, MethodTimeout
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-
-Array = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-Callee = Callable[[Any], Any]
 
 TRUSTED = 0.1
 """Share of the derivative above which an error bar determines only its order of magnitude."""

@@ -19,9 +19,8 @@ from difflab.graph.rewrite import RewriteRule
 from difflab.graph.rewritten import rewritten
 from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
+from difflab.testing.checker.leaves import Array
 from difflab.testing.checker.truth import most_own
-
-Array = NDArray[np.float64]
 
 _OPERATIONS = 60
 """Operations of a function up to which each is tried."""
