@@ -94,7 +94,7 @@ if TYPE_CHECKING:
     from difflab.autodiff.control.branches import cond as cond
     from difflab.autodiff.control.loops import fori_loop as fori_loop
     from difflab.autodiff.control.loops import scan as scan
-    from difflab.autodiff.policies.naming import name as name
+    from difflab.autodiff.policies.policy import name as name
     from difflab.autodiff.sparsity import sparse_hessian as sparse_hessian
     from difflab.autodiff.sparsity import sparse_jacobian as sparse_jacobian
     from difflab.diagnose import explain as explain
@@ -191,7 +191,7 @@ _HOMES = {
     "laplacian": "difflab.autodiff",
     "linearize": "difflab.autodiff",
     "memory": "difflab.eager",
-    "name": "difflab.autodiff.policies.naming",
+    "name": "difflab.autodiff.policies.policy",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
     "partial": "difflab.autodiff",

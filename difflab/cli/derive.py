@@ -267,7 +267,7 @@ def derivative(
 
 def _partial(function: Function, wrt: str, order: int) -> Function:
     """Return the derivative by one variable, or by a list of them."""
-    from difflab.autodiff.functions.elements import element_index
+    from difflab.autodiff.functions.chosen import element_index
     from difflab.autodiff.transforms.partial import mixed_derivative
 
     columns = [element_index(function, name.strip(), "--wrt ") for name in _COMMA.split(wrt)]

@@ -10,7 +10,7 @@ import numpy as np
 from difflab.autodiff.engine.jacobian_entries import elements
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread, unit
 from difflab.autodiff.engine.taylor import taylor_terms
-from difflab.autodiff.functions.elements import owner_of
+from difflab.autodiff.functions.chosen import owner_of
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from difflab.autodiff.engine.jacobian_entries import elements
-from difflab.autodiff.functions.elements import element_index, owner_of
+from difflab.autodiff.functions.chosen import element_index, owner_of
 from difflab.autodiff.functions.flat import gradient
 from difflab.autodiff.functions.series import higher_derivative
 from difflab.autodiff.transforms.jacobian import jacobian
