@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,13 +38,8 @@ from difflab.lab.measure import answer
 from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
-from difflab.report.canvas import INK, Label, label_ends, titled_figure
+from difflab.report.canvas import INK, Axes, Figure, Label, label_ends, titled_figure
 from difflab.report.terminal import Screen, clean
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 Array = NDArray[np.float64]
 PointValues = Callable[[NDArray[Any]], NDArray[Any]]

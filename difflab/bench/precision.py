@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,17 @@ from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
-from difflab.report.canvas import FAINT, INK, Label, label_ends, seconds_tick, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    Label,
+    label_ends,
+    seconds_tick,
+    titled_figure,
+)
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 Array = NDArray[np.float64]
 

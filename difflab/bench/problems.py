@@ -21,7 +21,7 @@ from functools import partial
 from html import escape
 from statistics import median
 from textwrap import fill
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from difflab.bench.shared import picture, style_of
 from difflab.core.quantities import error, percent
@@ -34,14 +34,9 @@ from difflab.lab.record import STORED, cell_types, outcome
 from difflab.lab.sweep import Row, SweepRow, Task, together
 from difflab.methods.registry import select
 from difflab.report import html
-from difflab.report.canvas import FAINT, Label, label_ends, ticks, titled_figure
+from difflab.report.canvas import FAINT, Axes, Figure, Label, label_ends, ticks, titled_figure
 from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 _TITLES = {"max_ulp_error": "ulps", "max_rel_error": "relative_error"}
 LAYOUT = provenance.layout(
