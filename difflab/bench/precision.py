@@ -13,9 +13,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from difflab.bench.accuracy import AccuracyCase, steps
+from difflab.bench.accuracy import AccuracyCase, Array, steps
 from difflab.bench.shared import ORANGE, formula_at_point, layout, picture, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
@@ -33,8 +32,6 @@ from difflab.report.canvas import (
     titled_figure,
 )
 from difflab.report.terminal import clean, shorten
-
-Array = NDArray[np.float64]
 
 LAYOUT = layout(
     "expression point method status message step evaluations absolute_error relative_error "

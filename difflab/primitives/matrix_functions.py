@@ -24,11 +24,9 @@ from difflab.core.primitive import Primitive, Transpose, tangent
 from difflab.core.special_functions import SPECIAL
 from difflab.primitives.matrices import by_matrix, swap_last_axes
 from difflab.primitives.movement import concatenate
-from difflab.primitives.structure import index
+from difflab.primitives.structure import Array, index
 
 __all__ = ["expm", "expm_frechet"]
-
-Array = Any
 
 
 # --- kernels ----------------------------------------------------------------------------------

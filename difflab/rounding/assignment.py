@@ -19,9 +19,7 @@ from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function, inline
 from difflab.methods.peers.array_code import NumpyCode
 from difflab.methods.peers.written_values import WrittenValue
-from difflab.rounding.sweeps import computing_format, evaluated
-
-Array = NDArray[np.float64]
+from difflab.rounding.sweeps import Array, computing_format, evaluated
 
 
 def shares(errors: Any, allowed: Any) -> Array:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.sparsity.reach import Pattern
+from difflab.autodiff.sparsity.reach import Marks, Pattern
 
 Colors = NDArray[np.int64]
 
@@ -112,8 +112,6 @@ def _earlier(pattern: Pattern, ranks: Colors) -> tuple[list[int], list[int]]:
     counts = np.bincount(rows[before], minlength=len(ranks))
     return pattern.indices[before].tolist(), [0, *np.cumsum(counts).tolist()]
 
-
-Marks = NDArray[np.bool_]
 
 SEARCHED = 100_000
 """Vertices beyond which no second star coloring is searched for fewer colors."""

@@ -17,10 +17,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.bench.peers.drawing import draw, table
-from difflab.bench.peers.ways import SEED_OF_BATCHES, Own, PeerCase
+from difflab.bench.peers.ways import SEED_OF_BATCHES, Array, Own, PeerCase
 from difflab.bench.shared import layout
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
@@ -37,7 +36,6 @@ from difflab.referee.verdict import RTOL, Verdict
 
 __all__ = ["LAYOUT", "draw", "table", "tasks"]
 
-Array = NDArray[np.float64]
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 SEED_AT = {"x1": 2.0, "x2": 5.0}
