@@ -63,154 +63,83 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab import arrays, nn, optim, solve
-    from difflab.arrays import random
-    from difflab.autodiff import (
-        biharmonic,
-        curl,
-        directional,
-        divergence,
-        grad,
-        gradient,
-        hessian,
-        hvp,
-        jacfwd,
-        jacobian,
-        jacrev,
-        jet,
-        jvp,
-        laplacian,
-        linearize,
-        partial,
-        policies,
-        stop_gradient,
-        taylor,
-        value_and_grad,
-        value_and_gradient,
-        vjp,
-        vmap,
-    )
-    from difflab.autodiff.control.branches import cond
-    from difflab.autodiff.control.loops import fori_loop, scan
-    from difflab.autodiff.policies.naming import name
-    from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
-    from difflab.diagnose import explain
-    from difflab.eager import (
-        Tensor,
-        checkpoint,
-        checkpoint_chain,
-        checkpoint_with,
-        detect_anomaly,
-        enable_grad,
-        inference_mode,
-        memory,
-        no_grad,
-        tensor,
-    )
-    from difflab.errors import DifflabError
-    from difflab.execute import compile
-    from difflab.execute.jit.jit import jit
-    from difflab.execute.while_loops import while_loop
-    from difflab.graph.counts import count
-    from difflab.graph.custom.function import CustomFunction
-    from difflab.graph.function import Function, evaluate
-    from difflab.graph.passes.batch_norm import fold_batch_norm
-    from difflab.graph.trace import trace
-    from difflab.interop.formats.casadi import from_casadi
-    from difflab.interop.formats.fpcore import from_fpcore
-    from difflab.interop.formats.jaxpr import from_jax
-    from difflab.interop.formats.latex import from_latex
-    from difflab.interop.formats.onnx import from_onnx, to_onnx
-    from difflab.interop.formats.sympy import from_sympy
-    from difflab.interop.large import apply
-    from difflab.lab.problems import problem, problems
-    from difflab.language import parse
-    from difflab.methods.differentiate import differentiate
-    from difflab.methods.registry import describe as methods
-    from difflab.proof import enclose, prove
-    from difflab.report.columns import columns
-    from difflab.report.comparison.result import compare
-    from difflab.report.rounding.result import cheapest_dtypes, error_budget
-    from difflab.stabilisation.proof import stabilise
+    from difflab import arrays as arrays
+    from difflab import nn as nn
+    from difflab import optim as optim
+    from difflab import solve as solve
+    from difflab.arrays import random as random
+    from difflab.autodiff import biharmonic as biharmonic
+    from difflab.autodiff import curl as curl
+    from difflab.autodiff import directional as directional
+    from difflab.autodiff import divergence as divergence
+    from difflab.autodiff import grad as grad
+    from difflab.autodiff import gradient as gradient
+    from difflab.autodiff import hessian as hessian
+    from difflab.autodiff import hvp as hvp
+    from difflab.autodiff import jacfwd as jacfwd
+    from difflab.autodiff import jacobian as jacobian
+    from difflab.autodiff import jacrev as jacrev
+    from difflab.autodiff import jet as jet
+    from difflab.autodiff import jvp as jvp
+    from difflab.autodiff import laplacian as laplacian
+    from difflab.autodiff import linearize as linearize
+    from difflab.autodiff import partial as partial
+    from difflab.autodiff import policies as policies
+    from difflab.autodiff import stop_gradient as stop_gradient
+    from difflab.autodiff import taylor as taylor
+    from difflab.autodiff import value_and_grad as value_and_grad
+    from difflab.autodiff import value_and_gradient as value_and_gradient
+    from difflab.autodiff import vjp as vjp
+    from difflab.autodiff import vmap as vmap
+    from difflab.autodiff.control.branches import cond as cond
+    from difflab.autodiff.control.loops import fori_loop as fori_loop
+    from difflab.autodiff.control.loops import scan as scan
+    from difflab.autodiff.policies.policy import name as name
+    from difflab.autodiff.sparsity import sparse_hessian as sparse_hessian
+    from difflab.autodiff.sparsity import sparse_jacobian as sparse_jacobian
+    from difflab.diagnose import explain as explain
+    from difflab.eager import Tensor as Tensor
+    from difflab.eager import checkpoint as checkpoint
+    from difflab.eager import checkpoint_chain as checkpoint_chain
+    from difflab.eager import checkpoint_with as checkpoint_with
+    from difflab.eager import detect_anomaly as detect_anomaly
+    from difflab.eager import enable_grad as enable_grad
+    from difflab.eager import inference_mode as inference_mode
+    from difflab.eager import memory as memory
+    from difflab.eager import no_grad as no_grad
+    from difflab.eager import tensor as tensor
+    from difflab.errors import DifflabError as DifflabError
+    from difflab.execute import compile as compile
+    from difflab.execute.jit.jit import jit as jit
+    from difflab.execute.while_loops import while_loop as while_loop
+    from difflab.graph.counts import count as count
+    from difflab.graph.custom.function import CustomFunction as CustomFunction
+    from difflab.graph.function import Function as Function
+    from difflab.graph.function import evaluate as evaluate
+    from difflab.graph.passes.batch_norm import fold_batch_norm as fold_batch_norm
+    from difflab.graph.trace import trace as trace
+    from difflab.interop.formats.casadi import from_casadi as from_casadi
+    from difflab.interop.formats.fpcore import from_fpcore as from_fpcore
+    from difflab.interop.formats.jaxpr import from_jax as from_jax
+    from difflab.interop.formats.latex import from_latex as from_latex
+    from difflab.interop.formats.onnx import from_onnx as from_onnx
+    from difflab.interop.formats.onnx import to_onnx as to_onnx
+    from difflab.interop.formats.sympy import from_sympy as from_sympy
+    from difflab.interop.large import apply as apply
+    from difflab.lab.problems import problem as problem
+    from difflab.lab.problems import problems as problems
+    from difflab.language import parse as parse
+    from difflab.methods.differentiate import differentiate as differentiate
+    from difflab.methods.registry import describe
+    from difflab.proof import enclose as enclose
+    from difflab.proof import prove as prove
+    from difflab.report.columns import columns as columns
+    from difflab.report.comparison.result import compare as compare
+    from difflab.report.rounding.result import cheapest_dtypes as cheapest_dtypes
+    from difflab.report.rounding.result import error_budget as error_budget
+    from difflab.stabilisation.proof import stabilise as stabilise
 
-__all__ = [
-    "CustomFunction",
-    "DifflabError",
-    "Function",
-    "Tensor",
-    "__version__",
-    "apply",
-    "arrays",
-    "biharmonic",
-    "cheapest_dtypes",
-    "checkpoint",
-    "checkpoint_chain",
-    "checkpoint_with",
-    "columns",
-    "compare",
-    "compile",
-    "cond",
-    "count",
-    "curl",
-    "detect_anomaly",
-    "differentiate",
-    "directional",
-    "divergence",
-    "enable_grad",
-    "enclose",
-    "error_budget",
-    "evaluate",
-    "explain",
-    "fold_batch_norm",
-    "fori_loop",
-    "from_casadi",
-    "from_fpcore",
-    "from_jax",
-    "from_latex",
-    "from_onnx",
-    "from_sympy",
-    "grad",
-    "gradient",
-    "hessian",
-    "hvp",
-    "inference_mode",
-    "jacfwd",
-    "jacobian",
-    "jacrev",
-    "jet",
-    "jit",
-    "jvp",
-    "laplacian",
-    "linearize",
-    "memory",
-    "methods",
-    "name",
-    "nn",
-    "no_grad",
-    "optim",
-    "parse",
-    "partial",
-    "policies",
-    "problem",
-    "problems",
-    "prove",
-    "random",
-    "scan",
-    "solve",
-    "sparse_hessian",
-    "sparse_jacobian",
-    "stabilise",
-    "stop_gradient",
-    "taylor",
-    "tensor",
-    "to_onnx",
-    "trace",
-    "value_and_grad",
-    "value_and_gradient",
-    "vjp",
-    "vmap",
-    "while_loop",
-]
+    methods = describe
 
 __version__ = "0.2.0"
 
@@ -218,13 +147,6 @@ _HOMES = {
     "CustomFunction": "difflab.graph.custom.function",
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
-    "Function.draw": "difflab.report.drawn",
-    "Function.explore": "difflab.explore.shown",
-    "Function.passes": "difflab.report.passes",
-    "Function.readable_latex": "difflab.interop.formats.tidy_latex",
-    "Function.text": "difflab.language.printers",
-    "Function.to_sympy": "difflab.interop.simplification",
-    "Function.trace": "difflab.report.trace.shown",
     "Tensor": "difflab.eager",
     "apply": "difflab.interop.large",
     "cheapest_dtypes": "difflab.report.rounding.result",
@@ -269,7 +191,7 @@ _HOMES = {
     "laplacian": "difflab.autodiff",
     "linearize": "difflab.autodiff",
     "memory": "difflab.eager",
-    "name": "difflab.autodiff.policies.naming",
+    "name": "difflab.autodiff.policies.policy",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
     "partial": "difflab.autodiff",
@@ -291,8 +213,15 @@ _HOMES = {
     "vmap": "difflab.autodiff",
     "while_loop": "difflab.execute.while_loops",
 }
-
-
+_METHODS = {
+    "Function.draw": "difflab.report.drawn",
+    "Function.explore": "difflab.explore.shown",
+    "Function.passes": "difflab.report.passes",
+    "Function.readable_latex": "difflab.interop.formats.tidy_latex",
+    "Function.text": "difflab.language.printers",
+    "Function.to_sympy": "difflab.interop.simplification",
+    "Function.trace": "difflab.report.trace.shown",
+}
 _MODULES = {
     "arrays": "difflab.arrays",
     "interop": "difflab.interop",
@@ -305,6 +234,9 @@ _MODULES = {
     "testing": "difflab.testing",
 }
 
+if not TYPE_CHECKING:  # which reads the imports above
+    __all__ = list({"__version__", *_HOMES, *_MODULES} - {"interop", "testing"})
+
 
 def __getattr__(name: str) -> object:
     """Find a public name on its floor, once."""
@@ -314,14 +246,14 @@ def __getattr__(name: str) -> object:
         # Importing a subpackage binds its name here, so `dl.methods` is the package in any
         # case; the package itself can be called.
         return import_module(_MODULES[name])
-    home = _HOMES.get(name)
-    if home is None:
+    if name in _METHODS:
+        return getattr(import_module(_METHODS[name]), name.removeprefix("Function."))
+    if name not in _HOMES:
         raise AttributeError(f"module 'difflab' has no attribute {name!r}")
-    value: object = getattr(import_module(home), name.removeprefix("Function."))
-    if name in __all__:
-        globals()[name] = value
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES, *_MODULES})

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import numpy as np
-from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.bench.shared import (
@@ -35,15 +34,10 @@ from difflab.lab.measure import answer
 from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
-from difflab.report.canvas import INK, Label, label_ends, titled_figure
+from difflab.report.canvas import INK, Axes, Figure, Label, label_ends, titled_figure
 from difflab.report.terminal import Screen, clean
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 PointValues = Callable[[NDArray[Any]], NDArray[Any]]
 
 LAYOUT = layout(
@@ -87,7 +81,7 @@ class AccuracyCase:
 
     def error(self, found: ArrayLike) -> float:
         """Return the largest absolute error of a derivative."""
-        jacobian = np.asarray(found, dtype=float64).reshape(self.jacobian.shape)
+        jacobian = np.asarray(found, dtype=np.float64).reshape(self.jacobian.shape)
         return float(np.max(np.abs(jacobian - self.jacobian)))
 
     def columns(self, error: float) -> dict[str, Cell]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import exp, log
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +24,8 @@ from difflab.methods.registry import installed
 from difflab.report.canvas import (
     FAINT,
     INK,
+    Axes,
+    Figure,
     Label,
     beside,
     decades,
@@ -34,11 +35,6 @@ from difflab.report.canvas import (
     titled_figure,
 )
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LAYOUT = layout(
     "inputs outputs method status message function_operations operations prepare_seconds "

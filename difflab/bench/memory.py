@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from difflab.methods.timer import peak_of
 from difflab.report.canvas import (
     FAINT,
     INK,
+    Axes,
+    Figure,
     Label,
     beside,
     label_ends,
@@ -30,11 +32,6 @@ from difflab.report.canvas import (
     ticks,
     titled_figure,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LAYOUT = layout(
     "steps numbers strategy snapshots evaluations recomputed peak_bytes peak_states",

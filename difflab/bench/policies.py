@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +26,7 @@ from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, SweepRow, Task, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
-from difflab.report.canvas import Label, label_ends, seconds_tick, titled_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from difflab.report.canvas import Axes, Figure, Label, label_ends, seconds_tick, titled_figure
 
 CHECKED = 32  # rows of the call that comes before the measured one, and is compared
 REPEATED = 5

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
-from difflab.bench.accuracy import AccuracyCase, steps
+from difflab.bench.accuracy import AccuracyCase, Array, steps
 from difflab.bench.shared import ORANGE, formula_at_point, layout, picture, style_of
 from difflab.core.wording import error as error_text
 from difflab.core.wording import seconds
@@ -26,6 +24,8 @@ from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import (
     FAINT,
     INK,
+    Axes,
+    Figure,
     Label,
     decades,
     label_ends,
@@ -33,13 +33,6 @@ from difflab.report.canvas import (
     titled_figure,
 )
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
-Array = NDArray[float64]
 
 LAYOUT = layout(
     "expression point method status message step evaluations absolute_error relative_error "
@@ -104,7 +97,7 @@ class _PreparedFormula:
         multiples = np.arange(1, self.weights.size + 1) * self.step
         moves = multiples[:, None, None] * np.eye(x.size)
         points = np.concatenate([x + moves, x - moves]).reshape(-1, x.size)
-        values = np.asarray(self.problem.values(points), dtype=float64)
+        values = np.asarray(self.problem.values(points), dtype=np.float64)
         above, below = values.reshape(2, self.weights.size, x.size, -1)
         slopes = np.tensordot(self.weights, above - below, 1) / self.step
         return Estimate(slopes.T, None, len(points))

@@ -21,7 +21,7 @@ from functools import partial
 from html import escape
 from statistics import median
 from textwrap import fill
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from difflab.bench.shared import picture, style_of
 from difflab.core.table import Cell, Column, Table
@@ -36,6 +36,8 @@ from difflab.methods.registry import select
 from difflab.report import html
 from difflab.report.canvas import (
     FAINT,
+    Axes,
+    Figure,
     Label,
     label_ends,
     power_tick,
@@ -45,11 +47,6 @@ from difflab.report.canvas import (
 )
 from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 _TITLES = {"max_ulp_error": "ulps", "max_rel_error": "relative_error"}
 LAYOUT = provenance.layout(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from difflab.core.table import Column, Table
 from difflab.core.wording import bytes_text, count, error, seconds
@@ -12,13 +12,8 @@ from difflab.lab import provenance
 from difflab.lab.provenance import ADDED
 from difflab.lab.sweep import CellType, SweepLayout, SweepRow
 from difflab.methods.registry import peer_names
-from difflab.report.canvas import FAINT, saved, style
+from difflab.report.canvas import FAINT, Axes, Figure, saved, style
 from difflab.report.terminal import Screen, clean, draw, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 _INTEGERS = """
 bytes columns depth evaluations inputs layers m n numbers operations outputs points recomputed rows

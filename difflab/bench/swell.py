@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
 from difflab.bench.shared import (
@@ -35,13 +34,8 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import SYMBOLIC, SymbolicDerivative
-from difflab.report.canvas import FAINT, INK, Label, label_ends, titled_figure
+from difflab.report.canvas import FAINT, INK, Axes, Figure, Label, label_ends, titled_figure
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LAYOUT = layout(
     "family title depth series status message operations seconds",

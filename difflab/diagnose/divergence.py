@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.place import SourceLocation
@@ -25,7 +24,7 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.rewrite import rewrite
 from difflab.primitives import multiply
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 _ROUNDING = 1e-11
 """Relative difference that the rounding of a sum of many terms explains."""
@@ -222,7 +221,7 @@ class _DivergenceSearch:
         copied = rewrite(self.graph, builder, None, known=known, nodes=sorted(inside))
         made = [copied[node] for node in outputs]
         inputs, owners = list(known.values()), _owners(self.graph, known)
-        values = [np.ravel(np.asarray(self.values[node], dtype=float64)) for node in known]
+        values = [np.ravel(np.asarray(self.values[node], dtype=np.float64)) for node in known]
         if scaled:
             scale = builder.input("t")
             made = [builder.emit(multiply, (scale, node)) for node in made]

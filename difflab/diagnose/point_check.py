@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
@@ -92,7 +91,7 @@ def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
     return bool(computed(_computed_finite, function.graph.primitives, function, given))
 
 
-def _computed_finite(function: Function, values: Sequence[NDArray[float64]]) -> bool:
+def _computed_finite(function: Function, values: Sequence[NDArray[np.float64]]) -> bool:
     import mpmath
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
@@ -101,7 +100,7 @@ def _computed_finite(function: Function, values: Sequence[NDArray[float64]]) -> 
         return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))
 
 
-PointValue = float | NDArray[float64]
+PointValue = float | NDArray[np.float64]
 
 
 def checked_point(
@@ -155,9 +154,9 @@ def checked_point(
     return point
 
 
-def packed(function: Function, point: Mapping[str, PointValue]) -> NDArray[float64]:
+def packed(function: Function, point: Mapping[str, PointValue]) -> NDArray[np.float64]:
     """Return the flattened inputs, ``(n,)``."""
-    parts = [np.ravel(np.asarray(point[name], dtype=float64)) for name in function.inputs]
+    parts = [np.ravel(np.asarray(point[name], dtype=np.float64)) for name in function.inputs]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -174,14 +173,14 @@ def _real(name: str, shape: tuple[int, ...], value: Any) -> PointValue:
     if not np.isfinite(array).all():
         raise PointError(f"the value of '{name}' is not finite")
     # A copy: the caller may change its own array later.
-    return np.array(array, dtype=float64) if shape else float(array)
+    return np.array(array, dtype=np.float64) if shape else float(array)
 
 
 MOST = 3
 """Operations that are named."""
 
 
-def range_faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> list[str]:
+def range_faults(function: Function, x: NDArray[np.float64], dtype: FloatFormat) -> list[str]:
     """Return the operations that leave the range of a format at a point, in evaluation order.
 
     Parameters
@@ -209,7 +208,7 @@ def range_faults(function: Function, x: NDArray[float64], dtype: FloatFormat) ->
 
 
 def derivative_faults(
-    function: Function, x: NDArray[float64], dtype: FloatFormat, order: int = 1
+    function: Function, x: NDArray[np.float64], dtype: FloatFormat, order: int = 1
 ) -> list[str]:
     """Return the range faults of the derivative in reverse mode, of order 1 or 2."""
     from difflab.autodiff import hessian, jacobian
@@ -218,7 +217,7 @@ def derivative_faults(
     return range_faults(derivative, x, dtype)
 
 
-def _faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> Iterator[str]:
+def _faults(function: Function, x: NDArray[np.float64], dtype: FloatFormat) -> Iterator[str]:
     graph, rows = function.graph, list(function.graph.rows())
     found = evaluate_all(function, function.split(x), RoundedInterpreter(dtype))
     marks = needed(graph, found, function.outputs)
@@ -226,13 +225,13 @@ def _faults(function: Function, x: NDArray[float64], dtype: FloatFormat) -> Iter
         row = graph.primitive(node)
         if opcode < FIRST_ROW or row is None or marks[node] is None:
             continue
-        operands, value = [found[arg] for arg in args], np.asarray(found[node], dtype=float64)
+        operands, value = [found[arg] for arg in args], np.asarray(found[node], dtype=np.float64)
         lost = ~np.isfinite(value) | (value == 0)
         if not lost.any() or not all(np.isfinite(each).all() for each in operands):
             continue
         with np.errstate(all="ignore"):
             wide = row.computer(np)(*operands, **graph.params(node))
-        wide = np.broadcast_to(np.asarray(wide, dtype=float64), value.shape)
+        wide = np.broadcast_to(np.asarray(wide, dtype=np.float64), value.shape)
         wrong = lost & (np.isnan(value) | (wide != value))
         wrong &= np.asarray(marks[node])
         if wrong.any():

@@ -13,7 +13,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Select
@@ -22,7 +21,7 @@ from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW, packed_slices
 
-PackedPoint = NDArray[float64]
+PackedPoint = NDArray[np.float64]
 PointValues = dict[str, Any]
 
 _USUAL = (0.2, 3.0)
@@ -300,4 +299,4 @@ def _short(values: PackedPoint) -> PackedPoint:
     digits += digits % 5 == 0
     # Dividing by a power of ten gives the double nearest to the short decimal.
     below, above = 10.0 ** np.maximum(exponents, 0), 10.0 ** np.maximum(-exponents, 0)
-    return np.asarray(digits / below * above, dtype=float64)
+    return np.asarray(digits / below * above, dtype=np.float64)

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from difflab.core.primitive import Primitive
 from difflab.core.wording import counted
 from difflab.drawing.compositions import Composition, opens
 from difflab.drawing.model import BoxKind, Diagram, DiagramBox, DiagramEdge, one_line
@@ -20,13 +21,8 @@ from difflab.drawing.order import (
     trace_names,
 )
 from difflab.graph.described import length
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
-
-if TYPE_CHECKING:
-    from difflab.core.primitive import Primitive
-    from difflab.graph.function import Function
-    from difflab.graph.ir import Graph
-
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
 LISTED = 12
 """Most operations of a composition that its tooltip names."""

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from difflab.core.place import SourceLocation
 from difflab.core.primitive import Custom, Primitive
@@ -22,10 +21,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
-    from difflab.graph.ir import Graph
 
 
 def opens(row: Primitive | None) -> bool:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.primitive import Primitive
 from difflab.core.wording import counted
 from difflab.drawing.boxes import Boxes
 from difflab.drawing.compositions import ALL, Composition, compositions, fitting, inside
@@ -28,12 +29,8 @@ from difflab.drawing.order import (
     trace_names,
 )
 from difflab.graph.described import arguments, length
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
-
-if TYPE_CHECKING:
-    from difflab.core.primitive import Primitive
-    from difflab.graph.function import Function
-    from difflab.graph.ir import Graph
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
 FULL = 80
 PANELS = 12

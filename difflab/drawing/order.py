@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 
 from difflab.core.wording import exact, shape_text, significant
-from difflab.graph.ir import CONSTANT
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, Graph
 from difflab.graph.names import FreshNames, display_names
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
-    from difflab.graph.ir import Graph
-
 
 COMPACT = 4
 DOT, BAR = "\u0307", "\u0304"

@@ -14,8 +14,13 @@ import numpy as np
 from difflab.autodiff.control.checkpoints import called_on, traced_checkpoint
 from difflab.autodiff.control.rows import is_traced
 from difflab.autodiff.engine.masked import either
-from difflab.autodiff.policies.policy import Policy, nothing, require_policy
-from difflab.autodiff.policies.reversal import backward_from, with_values
+from difflab.autodiff.policies.policy import (
+    Policy,
+    backward_from,
+    nothing,
+    require_policy,
+    with_values,
+)
 from difflab.autodiff.recording import Recording, as_real, computed, record
 from difflab.core.attributes import like
 from difflab.eager.custom import (

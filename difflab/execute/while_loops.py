@@ -18,8 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.autodiff.control.while_loop import append_while_loop
-from difflab.autodiff.control.while_loops import PlainLoop, recorded_loop, repeated
+from difflab.autodiff.control.while_loops import (
+    PlainLoop,
+    append_while_loop,
+    recorded_loop,
+    repeated,
+)
 from difflab.autodiff.recording import Contents
 from difflab.errors import UnsupportedError
 from difflab.execute import workers

@@ -160,8 +160,8 @@ def emitted(
     builder: Builder, control: Loop | WhileLoop, arguments: list[int], span: TextSpan
 ) -> int:
     """Append a loop: its only output, or all of them as one vector."""
-    from difflab.autodiff.control.loop import loop_value
-    from difflab.autodiff.control.while_loop import while_loop_value
+    from difflab.autodiff.control.loops import loop_value
+    from difflab.autodiff.control.while_loops import while_loop_value
 
     nodes = [Node(builder, node) for node in arguments]
     builder.span = packed_span(span)
@@ -178,7 +178,7 @@ def emitted(
 
 def swept(builder: Builder, sweep: LoopSweep, cotangents: list[int], span: TextSpan) -> int:
     """Append a sweep: the only cotangent that is wanted, or all of them as one vector."""
-    from difflab.autodiff.control.while_loop import while_loop_vjp
+    from difflab.autodiff.control.while_loops import while_loop_vjp
 
     shapes = sweep.loop.input_shapes
     builder.span = packed_span(span)

@@ -7,41 +7,10 @@ To add a primitive, write one row in its family's module and name it in that mod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType, ModuleType
+from importlib import import_module
+from types import MappingProxyType
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import (
-    airy,
-    arithmetic,
-    bessel,
-    beta_functions,
-    casts,
-    cumulative,
-    dawson,
-    densities,
-    entropies,
-    exponential,
-    factors,
-    fourier,
-    integrals,
-    inverses,
-    logistic,
-    matrices,
-    matrix_functions,
-    movement,
-    normal,
-    orders,
-    piecewise,
-    random,
-    reductions,
-    remainders,
-    replacement,
-    scaled_erfc,
-    special,
-    structure,
-    trigonometric,
-    zeta_function,
-)
 from difflab.primitives.airy import *
 from difflab.primitives.arithmetic import *
 from difflab.primitives.bessel import *
@@ -73,79 +42,49 @@ from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
 from difflab.primitives.zeta_function import *
 
-FAMILIES: tuple[ModuleType, ...] = (
-    arithmetic,
-    exponential,
-    trigonometric,
-    logistic,
-    special,
-    remainders,
-    replacement,
-    inverses,
-    integrals,
-    densities,
-    bessel,
-    airy,
-    beta_functions,
-    scaled_erfc,
-    normal,
-    dawson,
-    entropies,
-    zeta_function,
-    piecewise,
-    casts,
-    structure,
-    movement,
-    reductions,
-    cumulative,
-    orders,
-    matrices,
-    fourier,
-    factors,
-    matrix_functions,
-    random,
+_FAMILIES = (
+    "arithmetic",
+    "exponential",
+    "trigonometric",
+    "logistic",
+    "special",
+    "remainders",
+    "replacement",
+    "inverses",
+    "integrals",
+    "densities",
+    "bessel",
+    "airy",
+    "beta_functions",
+    "scaled_erfc",
+    "normal",
+    "dawson",
+    "entropies",
+    "zeta_function",
+    "piecewise",
+    "casts",
+    "structure",
+    "movement",
+    "reductions",
+    "cumulative",
+    "orders",
+    "matrices",
+    "fourier",
+    "factors",
+    "matrix_functions",
+    "random",
 )
+"""The modules with rows, in the order of the table."""
 
 
 def _rows() -> Iterator[Primitive]:
-    for family in FAMILIES:
-        for name in family.__all__:
-            yield getattr(family, name)
+    for family in _FAMILIES:
+        module = import_module(f"{__name__}.{family}")
+        for name in module.__all__:
+            yield getattr(module, name)
 
 
 TABLE: Mapping[str, Primitive] = MappingProxyType({row.name: row for row in _rows()})
 by_spelling: Mapping[str, Primitive] = MappingProxyType(
     {spelling: row for row in TABLE.values() for spelling in row.names}
 )
-
-__all__ = ["FAMILIES", "TABLE", "by_spelling"]
-# Spelled out, because this is the form that type checkers can follow.
-__all__ += airy.__all__
-__all__ += arithmetic.__all__
-__all__ += bessel.__all__
-__all__ += casts.__all__
-__all__ += cumulative.__all__
-__all__ += beta_functions.__all__
-__all__ += dawson.__all__
-__all__ += densities.__all__
-__all__ += entropies.__all__
-__all__ += exponential.__all__
-__all__ += factors.__all__
-__all__ += fourier.__all__
-__all__ += integrals.__all__
-__all__ += inverses.__all__
-__all__ += logistic.__all__
-__all__ += matrices.__all__
-__all__ += matrix_functions.__all__
-__all__ += movement.__all__
-__all__ += normal.__all__
-__all__ += orders.__all__
-__all__ += piecewise.__all__
-__all__ += random.__all__
-__all__ += reductions.__all__
-__all__ += remainders.__all__
-__all__ += scaled_erfc.__all__
-__all__ += special.__all__
-__all__ += structure.__all__
-__all__ += trigonometric.__all__
-__all__ += zeta_function.__all__

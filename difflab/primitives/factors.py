@@ -25,11 +25,9 @@ import numpy as np
 from difflab.core.primitive import Primitive, Shape, tangent
 from difflab.primitives.matrices import by_matrix, each, inv, solve, swap_last_axes, times, trace_of
 from difflab.primitives.movement import concatenate, diagonal
-from difflab.primitives.structure import index, reshape, sum_
+from difflab.primitives.structure import Array, index, reshape, sum_
 
 __all__ = ["eigenvalues", "eigh", "pinv", "qr", "singular_values", "slogdet", "svd"]
-
-Array = Any
 
 
 # --- parts of packed arrays -------------------------------------------------------------------

@@ -22,11 +22,10 @@ from difflab.primitives.piecewise import absolute, greater, where
 from difflab.primitives.recurrences import Term, Terms, minus
 from difflab.primitives.reductions import norm
 from difflab.primitives.reductions import prod as prod_of
-from difflab.primitives.structure import Arg, opened, reshape, stacks, sum_
+from difflab.primitives.structure import Arg, Array, opened, reshape, stacks, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
 
-Array = Any
 Ranks = tuple[int, int]
 
 SINGULAR = 0.1

@@ -24,11 +24,9 @@ from difflab.core.apply import SPECIAL
 from difflab.core.primitive import Primitive, Transpose, tangent
 from difflab.primitives.matrices import by_matrix, swap_last_axes
 from difflab.primitives.movement import concatenate
-from difflab.primitives.structure import index
+from difflab.primitives.structure import Array, index
 
 __all__ = ["expm", "expm_frechet"]
-
-Array = Any
 
 
 # --- kernels ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.core.ownership import Step
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
-from difflab.primitives.structure import additions, counted, index, placed
+from difflab.primitives.structure import Array, additions, counted, index, placed
 
 __all__ = [
     "concatenate",
@@ -30,7 +30,6 @@ __all__ = [
     "transpose",
 ]
 
-Array = Any
 Places = tuple[int, ...] | bytes
 """Indices along an axis; many of them as the bytes of an int64 array."""
 LISTED = 64

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -16,11 +15,10 @@ from difflab.core.primitive import Primitive, Shape, Transpose, elementwise, tan
 from difflab.errors import IndexingError, UnsupportedError
 from difflab.primitives.movement import resized
 from difflab.primitives.reductions import Axes
-from difflab.primitives.structure import unless_last
+from difflab.primitives.structure import Array, unless_last
 
 __all__ = ["argsort", "put_along", "take_along"]
 
-Array = Any
 
 SHORT = 256
 """Up to this size NumPy's stable sort is as fast as its unstable one."""

@@ -13,10 +13,8 @@ from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedE
 from difflab.graph.checks import require_timeout
 from difflab.graph.function import Function
 from difflab.language import parse
-from difflab.proof.bounds import as_function, box_of
+from difflab.proof.bounds import Box, as_function, box_of
 from difflab.proof.certificate import Certificate, Verdict, leaves, versions
-
-Box = list[tuple[float, float]]
 
 MOST_PIECES = 4096
 """Pieces at most."""

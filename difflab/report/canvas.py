@@ -14,10 +14,12 @@ from difflab.core.wording import seconds
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
     from matplotlib.lines import Line2D
+else:  # matplotlib is loaded when something is drawn, and named by annotations before
+    Axes = Figure = Any
 
 
 Caption = tuple[float, str, float, str, str]

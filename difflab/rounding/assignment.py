@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
@@ -20,9 +19,7 @@ from difflab.graph.exactly import exact_elements
 from difflab.graph.function import Function, inline
 from difflab.methods.peers.array_code import NumpyCode
 from difflab.methods.peers.written_values import WrittenValue
-from difflab.rounding.sweeps import computing_format, evaluated
-
-Array = NDArray[float64]
+from difflab.rounding.sweeps import Array, computing_format, evaluated
 
 
 def shares(errors: Any, allowed: Any) -> Array:

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.autodiff import gradient, jacobian
 from difflab.core.dtypes import FloatFormat, format_of
@@ -23,9 +22,7 @@ from difflab.errors import DomainError, MethodTimeout, UnsupportedError
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.lab.domain.box import box_of, evenly
-from difflab.rounding.sweeps import Sweeps, function_of, overflow, placed_at, shown_point
-
-Array = NDArray[np.float64]
+from difflab.rounding.sweeps import Array, Sweeps, function_of, overflow, placed_at, shown_point
 
 SLACK = 1 + 1e-9
 """For the rounding of the sums of a budget."""

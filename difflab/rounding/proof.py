@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.balls.evaluation import PRECISIONS, BallInterpreter, evaluated
 from difflab.balls.jets import Jet, Truth, Undecided
@@ -25,9 +24,8 @@ from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 from difflab.rounding.local import apart, farthest, jets, lifted
-from difflab.rounding.sweeps import Sweeps, effect
+from difflab.rounding.sweeps import Array, Sweeps, effect
 
-Array = NDArray[np.float64]
 SECONDS = 20.0
 """Time limit of each part of a proof."""
 

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FORMATS, FloatFormat
@@ -28,7 +27,7 @@ from difflab.graph.names import element_names
 from difflab.language import given_names, parse
 from difflab.rounding.local import rounding_errors
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 
 def computing_format(

@@ -12,8 +12,7 @@ from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Rule
 from difflab.autodiff.recording import Contents, computed
 from difflab.autodiff.solutions.implicit import Equations, Implicit, divided, nan_unless, norm
-from difflab.autodiff.solutions.newton import Newton
-from difflab.autodiff.solutions.picard import Picard
+from difflab.autodiff.solutions.newton import Newton, Picard
 from difflab.errors import ConvergenceError, InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.control.loop import append_loop
+from difflab.autodiff.control.loops import append_loop
 from difflab.autodiff.control.rows import zeros
 from difflab.autodiff.control.solutions import Rule, Solver, solution
 from difflab.autodiff.engine.argnums import tangents_of

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.control.loop import append_loop
+from difflab.autodiff.control.loops import append_loop
 from difflab.autodiff.engine.argnums import cotangents_of
 from difflab.errors import UnsupportedError
 from difflab.execute.compiled import compile

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.autodiff.control.while_loop import append_while_loop
+from difflab.autodiff.control.while_loops import append_while_loop
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.autodiff.engine.taylor import solution_terms
 from difflab.graph.control import WhileLoop

@@ -10,36 +10,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from difflab.testing.checker.directions import numeric_derivative
-    from difflab.testing.custom import check_custom_function, checked
-    from difflab.testing.gradient import (
-        GradientMismatch,
-        GradientUnjudged,
-        ImpureFunction,
-        check_gradient,
-    )
-    from difflab.testing.matrices import check_derivatives, check_hessian, check_hvp, check_jacobian
-    from difflab.testing.products import check_jvp, check_vjp
+    from difflab.testing.checker.directions import numeric_derivative as numeric_derivative
+    from difflab.testing.custom import check_custom_function as check_custom_function
+    from difflab.testing.custom import checked as checked
+    from difflab.testing.gradient import GradientMismatch as GradientMismatch
+    from difflab.testing.gradient import GradientUnjudged as GradientUnjudged
+    from difflab.testing.gradient import ImpureFunction as ImpureFunction
+    from difflab.testing.gradient import check_gradient as check_gradient
+    from difflab.testing.matrices import check_derivatives as check_derivatives
+    from difflab.testing.matrices import check_hessian as check_hessian
+    from difflab.testing.matrices import check_hvp as check_hvp
+    from difflab.testing.matrices import check_jacobian as check_jacobian
+    from difflab.testing.products import check_jvp as check_jvp
+    from difflab.testing.products import check_vjp as check_vjp
 
-__all__ = [
-    "GradientMismatch",
-    "GradientUnjudged",
-    "ImpureFunction",
-    "check_custom_function",
-    "check_derivatives",
-    "check_gradient",
-    "check_hessian",
-    "check_hvp",
-    "check_jacobian",
-    "check_jvp",
-    "check_vjp",
-    "checked",
-    "numeric_derivative",
-]
-
-_MODULES = {
+_HOMES = {
+    "GradientMismatch": "gradient",
+    "GradientUnjudged": "gradient",
+    "ImpureFunction": "gradient",
     "check_custom_function": "custom",
     "check_derivatives": "matrices",
+    "check_gradient": "gradient",
     "check_hessian": "matrices",
     "check_hvp": "matrices",
     "check_jacobian": "matrices",
@@ -48,14 +39,15 @@ _MODULES = {
     "checked": "custom",
     "numeric_derivative": "checker.directions",
 }
+if not TYPE_CHECKING:  # which reads the imports above
+    __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:
     """Load a checker on first access."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f"difflab.testing.{_MODULES.get(name, 'gradient')}")
-    value: object = getattr(module, name)
+    value: object = getattr(import_module(f"difflab.testing.{_HOMES[name]}"), name)
     return value

@@ -6,15 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.graph.custom.call import CustomCall, no_rule
 from difflab.graph.custom.function import CustomFunction
+from difflab.testing.checker.leaves import Array
 from difflab.testing.gradient import GradientMismatch, check_gradient
 
-Array = NDArray[float64]
 DUALITY = 1e-9
 """Tolerance of the duality, relative to the sum of the absolute values of its terms."""
 

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.wording import exact
 from difflab.graph.function import Function
 from difflab.graph.pytree import flatten, leaf_paths, unflatten
-
-Array = NDArray[float64]
+from difflab.testing.checker.leaves import Array
 
 _SAME = 1e-8
 """Relative difference of two derivatives that rounding explains."""
@@ -129,7 +127,7 @@ def _jacobian(graph: Function, x: Array) -> Array:
 def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> Array | None:
     """Return a gradient by hand as a Jacobian, if it has as many elements."""
     found = gradient(*arguments) if callable(gradient) else gradient
-    leaves = [np.asarray(leaf, dtype=float64) for leaf in flatten(found)[0]]
+    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in flatten(found)[0]]
     if len(leaves) > 1 and not any(leaf.ndim for leaf in leaves):  # a list of numbers
         leaves = [np.array(leaves)]
     whole = np.hstack([leaf.reshape(shape[0], -1) for leaf in leaves])

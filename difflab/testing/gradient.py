@@ -9,7 +9,6 @@ from math import prod
 from typing import Any, Literal
 
 import numpy as np
-from numpy import float64
 
 from difflab.errors import InputError
 from difflab.graph.arguments import Arguments
@@ -32,6 +31,8 @@ from difflab.testing.checker.message import GradientMismatch, GradientUnjudged, 
 from difflab.testing.checker.probe import evaluations_shown
 from difflab.testing.checker.truth import DEFAULT, CheckSettings
 from difflab.testing.declared import DeclaredGradient, declared_gradient, traced_arguments
+
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
 __all__ = [
     "GradientMismatch",
@@ -176,7 +177,6 @@ def check_gradient(
     difflab.testing.gradient.GradientUnjudged: could not judge component x[1]
     ...
     """
-    __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     settings = CheckSettings(rtol, atol, unjudged, method)
     found = judged_gradient(f, gradient, x, *others, argnums=argnums, settings=settings)
     if found is not None and set(found.rules) != {"stop_gradient"}:
@@ -207,7 +207,6 @@ def judged_gradient(
     >>> found.rules, found.yours, found.derivative
     (('stop_gradient',), 3.0, 6.0)
     """
-    __tracebackhide__ = True
     if x is None:
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     arguments: tuple[Any, ...] = (x, *others)
@@ -215,7 +214,6 @@ def judged_gradient(
         f, gradient, arguments = of_chosen(f, gradient, arguments, argnums)
 
     def check(slope: Any) -> None:
-        __tracebackhide__ = True
         _judged(f, slope, arguments, settings)
 
     try:
@@ -258,7 +256,6 @@ def _require_same_graph(f: Callee, arguments: Sequence[Any]) -> None:
 
 def _judged(f: Callee, gradient: Any, arguments: tuple[Any, ...], settings: CheckSettings) -> None:
     """Raise `GradientMismatch` unless `gradient` is right; see `check_gradient`."""
-    __tracebackhide__ = True
     x, *others = arguments
     if is_module(f) and not others:  # its parameters are found by its type
         f, point = prepared(f, x)
@@ -270,7 +267,7 @@ def _judged(f: Callee, gradient: Any, arguments: tuple[Any, ...], settings: Chec
         named_arguments(f, arguments)
         name = parameter_name(f)
         if is_tree(x) or np.size(x) > _LARGEST:
-            own = is_tree(x) or (isinstance(x, np.ndarray) and x.dtype == float64)
+            own = is_tree(x) or (isinstance(x, np.ndarray) and x.dtype == np.float64)
             point = Point(x if own else point_of(x), name)
             return check_tree(shown, gradient, point, settings)
         if gradient is None:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten
@@ -15,6 +13,7 @@ from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, r
 from difflab.testing.checker.check import GradientCheck
 from difflab.testing.checker.directions import at_random
 from difflab.testing.checker.given import is_tree, parameter_name, point_of, prepared, real_array
+from difflab.testing.checker.leaves import Array, Callee
 from difflab.testing.checker.message import GradientMismatch
 from difflab.testing.checker.own import gradient_of, like, pulled, pushed
 from difflab.testing.checker.probe import Probe, evaluations_shown
@@ -22,8 +21,8 @@ from difflab.testing.checker.truth import DEFAULT
 from difflab.testing.gradient import check_gradient
 from difflab.testing.products import check_duality, check_jvp
 
-Array = NDArray[float64]
-Callee = Callable[[Any], Any]
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
+
 
 FAULT = "the Jacobian is not an array of real numbers"
 _ELEMENTS = 1 << 14
@@ -64,7 +63,6 @@ def check_jacobian(f: Callee, jacobian: Callee | Any | None = None, x: Any = Non
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 1 of 100 components
     ...
     """
-    __tracebackhide__ = True
     given: Any = jacobian
     if callable(jacobian):
         given = jacobian(np.array(x) if isinstance(x, list) else x)
@@ -144,7 +142,6 @@ def check_hessian(
         ...
     difflab.testing.gradient.GradientMismatch: the Hessian is not symmetric: ...
     """
-    __tracebackhide__ = True
     _require_point(x)
     point = Point(x if is_tree(x) else point_of(x), parameter_name(f))
     if hessian is None:
@@ -171,7 +168,6 @@ def check_hessian(
 
 def _check_symmetric(given: Any, point: Point) -> None:
     """Raise unless a Hessian is symmetric up to rounding."""
-    __tracebackhide__ = True
     if hasattr(given, "tocoo"):
         if given.shape != (point.n, point.n):
             raise GradientMismatch(
@@ -210,7 +206,6 @@ def _elements(given: Any, point: Point) -> Array:
 
 def _check_by_values(f: Callee, given: Array, point: Point) -> None:
     """Compare with second differences of the values."""
-    __tracebackhide__ = True
     from difflab.methods.differentiate import differentiate
 
     x = point.numbers()
@@ -262,7 +257,6 @@ def check_hvp(
     >>> x = np.array([1.0, 2.0])
     >>> check_hvp(lambda x: np.sum(x**3), lambda x, v: 6 * x * v, x)
     """
-    __tracebackhide__ = True
     _require_point(x)
     point = prepared(f, x)[1]
     slope = gradient_of(f, point) if gradient is None else gradient
@@ -292,7 +286,6 @@ def _product(slope: Callee, point: Point) -> Callable[[Any, Any], Any]:
 
 
 def _require_point(x: Any) -> None:
-    __tracebackhide__ = True
     if x is None:
         raise InputError("the point is missing", hint="pass it as the third argument, x")
 
@@ -323,7 +316,6 @@ def check_derivatives(f: Callee, x: Any, *, order: int = 2) -> None:
     --------
     >>> check_derivatives(lambda x: np.sum(np.sin(x) * x), np.array([1.0, 2.0]), order=3)
     """
-    __tracebackhide__ = True
     if order < 1:
         raise InputError(f"the order must be at least 1, not {order}")
     f, point = prepared(f, x)
@@ -340,7 +332,6 @@ def check_derivatives(f: Callee, x: Any, *, order: int = 2) -> None:
 
 def _check_modes(f: Callee, point: Point) -> None:
     """Compare forward and reverse mode of the framework."""
-    __tracebackhide__ = True
     outputs = Outputs(f(point.copy()))
     along = at_random(point, 31, floor=True)
     cotangent = np.random.default_rng(7).choice((-1.0, -0.5, 0.5, 1.0), outputs.m)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.window import BestSlope, first_half, slope_along
@@ -17,6 +16,7 @@ from difflab.testing.checker.arguments import Outputs, Point, derivative_leaf, r
 from difflab.testing.checker.check import check_tree
 from difflab.testing.checker.directions import at_random, neighbours
 from difflab.testing.checker.given import prepared
+from difflab.testing.checker.leaves import Array, Callee
 from difflab.testing.checker.message import (
     Component,
     GradientMismatch,
@@ -27,10 +27,10 @@ from difflab.testing.checker.own import like, pulled, pushed
 from difflab.testing.checker.probe import Probe, evaluations_shown
 from difflab.testing.checker.truth import DEFAULT, TRUSTED
 
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
+
 __all__ = ["check_duality", "check_jvp", "check_vjp"]
 
-Array = NDArray[float64]
-Callee = Callable[[Any], Any]
 Product = Callable[[Any, Any], Any]
 
 _ROUNDINGS = 8.0
@@ -72,7 +72,6 @@ def check_jvp(f: Callee, jvp: Product | None = None, x: Any = None) -> None:
     difflab.testing.gradient.GradientMismatch: the jvp is wrong in 2 of 2 components
     ...
     """
-    __tracebackhide__ = True
     f, point = _point(f, x)
     with evaluations_shown(f, point.n, "check_jvp") as f:
         _check_jvp(f, jvp, point)
@@ -80,7 +79,6 @@ def check_jvp(f: Callee, jvp: Product | None = None, x: Any = None) -> None:
 
 def _check_jvp(f: Callee, jvp: Product | None, point: Point) -> None:
     """Compare products along some directions."""
-    __tracebackhide__ = True
     probe = Probe(f, point)
 
     def product(at: Point, along: Array) -> Array:
@@ -95,7 +93,6 @@ def _check_jvp(f: Callee, jvp: Product | None, point: Point) -> None:
 
 def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> None:
     """Compare the derivatives of all values along a direction with the product."""
-    __tracebackhide__ = True
     yours = product(probe.point)
     scale = np.abs(yours) + float(np.sqrt(np.mean(yours**2)))
     changes = probe.residual(along, np.zeros((1, along.size)))
@@ -167,7 +164,6 @@ def check_vjp(
     >>> x = np.array([1.0, 2.0])
     >>> check_vjp(np.sin, lambda x, y_bar: np.cos(x) * y_bar, x)
     """
-    __tracebackhide__ = True
     f, point = _point(f, x)
     outputs = Outputs(f(point.copy()))
     cotangent = np.random.default_rng(7).choice((-1.0, -0.5, 0.5, 1.0), outputs.m)
@@ -237,7 +233,7 @@ def _numbers_like(outputs: Outputs, tree: Any) -> Array:
         elif found.complex:
             parts.append(found.numbers())
         else:
-            parts.append(found.numbers().astype(np.complex128).view(float64))
+            parts.append(found.numbers().astype(np.complex128).view(np.float64))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

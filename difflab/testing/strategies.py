@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
@@ -86,7 +85,7 @@ def shapes(max_dims: int = 3, max_side: int = 4) -> st.SearchStrategy[tuple[int,
 
 def arrays(
     shape: tuple[int, ...] | st.SearchStrategy[tuple[int, ...]] | None = None,
-) -> st.SearchStrategy[NDArray[float64]]:
+) -> st.SearchStrategy[NDArray[np.float64]]:
     """Return a strategy for float64 arrays between -2 and 2, which shrink to zeros.
 
     Parameters
@@ -103,7 +102,7 @@ def arrays(
     if isinstance(shape, tuple):
         size = int(np.prod(shape))
         flat = st.lists(_value(), min_size=size, max_size=size)
-        return flat.map(lambda values: np.array(values, dtype=float64).reshape(shape))
+        return flat.map(lambda values: np.array(values, dtype=np.float64).reshape(shape))
     return (shapes() if shape is None else shape).flatmap(arrays)
 
 

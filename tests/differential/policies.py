@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.autodiff.policies.reversal import is_kept, values_read
+from difflab.autodiff.policies.policy import is_kept, values_read
 from difflab.graph.counts import node_arithmetic
 from tests.differential.search import Family
 

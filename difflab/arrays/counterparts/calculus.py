@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab import primitives as rows
 from difflab.arrays.counterparts.joining import broadcast_shape
 from difflab.arrays.counterparts.layout import cut, move_axis
 from difflab.arrays.given import (
@@ -22,17 +23,6 @@ from difflab.arrays.given import (
     shape_of,
 )
 from difflab.core.ownership import shared
-from difflab.primitives import (
-    absolute,
-    equal,
-    greater,
-    less,
-    logical_and,
-    mod,
-    multiply,
-    stop_gradient,
-    where,
-)
 
 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -162,11 +152,13 @@ def _unwrap(
     along = normalized_axis("unwrap", axis, shape_of(p))
     half = period / 2
     jumps = _diff(p, axis=along)
-    inside = mod(jumps + half, period) - half
-    inside = where(logical_and(equal(inside, -half), greater(jumps, 0)), half, inside)
+    inside = rows.mod(jumps + half, period) - half
+    inside = rows.where(
+        rows.logical_and(rows.equal(inside, -half), rows.greater(jumps, 0)), half, inside
+    )
     least = half if discont is None else discont
-    turns = where(less(absolute(jumps), least), 0.0, inside - jumps)
-    shifts = arrays.cumsum(stop_gradient(turns), along)
+    turns = rows.where(rows.less(rows.absolute(jumps), least), 0.0, inside - jumps)
+    shifts = arrays.cumsum(rows.stop_gradient(turns), along)
     return arrays.concatenate([cut(p, along, 0, 1), cut(p, along, 1) + shifts], along)
 
 
@@ -229,12 +221,12 @@ def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Any:
     second = [normalized_axis("tensordot", axis, right) + len(right) for axis in over[1]]
     if [left[axis] for axis in first] != [right[axis] for axis in second]:
         raise mismatch(f"tensordot cannot contract the shapes {left} and {right} over {axes}")
-    rows = [axis for axis in range(len(left)) if axis not in first]
-    columns = [axis for axis in range(len(right)) if axis not in second]
+    row_axes = [axis for axis in range(len(left)) if axis not in first]
+    column_axes = [axis for axis in range(len(right)) if axis not in second]
     inner = math.prod(left[axis] for axis in first)
-    height, width = [left[axis] for axis in rows], [right[axis] for axis in columns]
-    a = arrays.reshape(arrays.transpose(a, rows + first), (math.prod(height), inner))
-    b = arrays.reshape(arrays.transpose(b, second + columns), (inner, math.prod(width)))
+    height, width = [left[axis] for axis in row_axes], [right[axis] for axis in column_axes]
+    a = arrays.reshape(arrays.transpose(a, row_axes + first), (math.prod(height), inner))
+    b = arrays.reshape(arrays.transpose(b, second + column_axes), (inner, math.prod(width)))
     return arrays.reshape(arrays.matmul(a, b), [*height, *width])
 
 
@@ -243,13 +235,13 @@ def _dot(a: Any, b: Any) -> Any:
     if left <= 2 and right <= 2:
         return arrays.dot(a, b)
     if not left or not right:
-        return multiply(a, b)
+        return rows.multiply(a, b)
     return tensordot(a, b, ([-1], [-2 if right > 1 else -1]))
 
 
 def _inner(a: Any, b: Any) -> Any:
     if not shape_of(as_array(a)) or not shape_of(as_array(b)):
-        return multiply(a, b)
+        return rows.multiply(a, b)
     return tensordot(a, b, ([-1], [-1]))
 
 
@@ -262,7 +254,7 @@ def vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
     a, b = move_axis(x1, axis, -1), move_axis(x2, axis, -1)
     if shape_of(a)[-1] != shape_of(b)[-1]:
         raise mismatch(f"vecdot of vectors of {shape_of(a)[-1]} and of {shape_of(b)[-1]} numbers")
-    return arrays.sum(multiply(a, b), -1)
+    return arrays.sum(rows.multiply(a, b), -1)
 
 
 def _kron(a: Any, b: Any) -> Any:
@@ -272,7 +264,7 @@ def _kron(a: Any, b: Any) -> Any:
     opened = arrays.reshape(a, [size for own in left for size in (own, 1)])
     other = arrays.reshape(b, [size for own in right for size in (1, own)])
     sizes = [p * q for p, q in zip(left, right, strict=True)]
-    return arrays.reshape(multiply(opened, other), sizes)
+    return arrays.reshape(rows.multiply(opened, other), sizes)
 
 
 def cross(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab import primitives as rows
 from difflab.arrays.counterparts.layout import at_least, cut, move_axis
 from difflab.arrays.given import (
     Axis,
@@ -24,19 +25,6 @@ from difflab.arrays.given import (
 )
 from difflab.core.place import at_users_line
 from difflab.errors import InputError
-from difflab.primitives import (
-    absolute,
-    ceil,
-    clip,
-    equal,
-    floor,
-    greater,
-    less,
-    maximum,
-    mod,
-    not_equal,
-    where,
-)
 
 
 def _stable(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,7 +105,7 @@ def _shares(values: Any, q: Any, whole: float) -> Any:
 def _nan_if_any(ordered: Any, found: Any) -> Any:
     """Return nan where sorted lines contain it: it is last."""
     last = cut(ordered, -1, -1)
-    return where(not_equal(last, last), last, found)
+    return rows.where(rows.not_equal(last, last), last, found)
 
 
 def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
@@ -132,26 +120,28 @@ def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
     if not np.any(share):
         return low
     high = arrays.take(ordered, np.minimum(below + 1, size - 1), -1)
-    return low + where(share == 0, 0.0, (high - low) * share)
+    return low + rows.where(share == 0, 0.0, (high - low) * share)
 
 
 def _at_computed(ordered: Any, q: Any, size: int, missing: bool) -> Any:
     """Return the quantile `q` of the elements, interpolated between two of them."""
     count: Any = float(size)
     if missing:
-        count = arrays.sum(where(equal(ordered, ordered), 1.0, 0.0), -1, keepdims=True)
-    places = maximum(count - 1.0, 0.0) * q
+        count = arrays.sum(rows.where(rows.equal(ordered, ordered), 1.0, 0.0), -1, keepdims=True)
+    places = rows.maximum(count - 1.0, 0.0) * q
     lead = shape_of(ordered)[:-1]
     places = arrays.broadcast_to(places, (*lead, shape_of(places)[-1]))
-    below = clip(floor(places), 0.0, float(size - 1))
+    below = rows.clip(rows.floor(places), 0.0, float(size - 1))
     low = arrays.take_along_axis(ordered, below)
-    high = arrays.take_along_axis(ordered, clip(below + 1.0, 0.0, float(size - 1)))
+    high = arrays.take_along_axis(ordered, rows.clip(below + 1.0, 0.0, float(size - 1)))
     share = places - below
-    return low + where(equal(share, 0.0), share * _finite(high - low), share * (high - low))
+    return low + rows.where(
+        rows.equal(share, 0.0), share * _finite(high - low), share * (high - low)
+    )
 
 
 def _finite(x: Any) -> Any:
-    return where(less(absolute(x), math.inf), x, 0.0)
+    return rows.where(rows.less(rows.absolute(x), math.inf), x, 0.0)
 
 
 def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
@@ -161,9 +151,11 @@ def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
         lines, opened = _lines(name, a, axis)
         ordered, size = arrays.sort(lines), shape_of(lines)[-1]
         if missing:
-            present = where(equal(ordered, ordered), 1.0, 0.0)
-            middle = maximum(arrays.sum(present, -1, keepdims=True) - 1.0, 0.0) / 2.0
-            low, high = (arrays.take_along_axis(ordered, part(middle)) for part in (floor, ceil))
+            present = rows.where(rows.equal(ordered, ordered), 1.0, 0.0)
+            middle = rows.maximum(arrays.sum(present, -1, keepdims=True) - 1.0, 0.0) / 2.0
+            low, high = (
+                arrays.take_along_axis(ordered, part(middle)) for part in (rows.floor, rows.ceil)
+            )
         else:
             low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
         found = (low + high) / 2.0
@@ -225,7 +217,7 @@ def _interp(
         inside = inside if shape_of(x) else arrays.reshape(inside, ())
     else:
         flat = arrays.reshape(x, (-1,))
-        below = clip(searched(points, flat, "right") - 1.0, 0.0, float(size - 2))
+        below = rows.clip(searched(points, flat, "right") - 1.0, 0.0, float(size - 2))
         x0, x1, y0, y1 = (
             arrays.take_along_axis(table, place)
             for table in (points, values)
@@ -234,25 +226,25 @@ def _interp(
         inside = arrays.reshape(y0 + (flat - x0) * ((y1 - y0) / (x1 - x0)), shape_of(x))
     first = values[0] if left is None else left
     last = values[size - 1] if right is None else right
-    inside = where(less(x, points[0]), first, inside)
-    return where(greater(x, points[size - 1]), last, inside)
+    inside = rows.where(rows.less(x, points[0]), first, inside)
+    return rows.where(rows.greater(x, points[size - 1]), last, inside)
 
 
 def _periodic(x: Any, points: Any, values: Any, period: float) -> tuple[Any, Any, Any]:
     """Return one period of a table in order, with a point of its neighbours at either end."""
     if period == 0:
         raise at_users_line(InputError, "period of interp is not 0")
-    points = mod(points, period)
+    points = rows.mod(points, period)
     order = arrays.argsort(points)
     points, values = (arrays.take_along_axis(table, order) for table in (points, values))
     wide = [cut(points, -1, -1) - period, points, cut(points, -1, 0, 1) + period]
     around = [cut(values, -1, -1), values, cut(values, -1, 0, 1)]
-    return mod(x, period), arrays.concatenate(wide), arrays.concatenate(around)
+    return rows.mod(x, period), arrays.concatenate(wide), arrays.concatenate(around)
 
 
 def _nan_cumprod(a: Any, axis: int | None = None) -> Any:
     a = as_array(a)
-    return arrays.cumprod(where(equal(a, a), a, 1.0), axis)
+    return arrays.cumprod(rows.where(rows.equal(a, a), a, 1.0), axis)
 
 
 # --- filters ----------------------------------------------------------------------------------

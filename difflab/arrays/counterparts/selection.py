@@ -9,35 +9,13 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab import primitives as rows
 from difflab.arrays import shaped
 from difflab.arrays.counterparts.calculus import vecdot
 from difflab.arrays.given import as_array, as_integer, mismatch, shape_of
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import TraceError
-from difflab.primitives import (
-    absolute,
-    atan2,
-    besseli,
-    ceil,
-    clip,
-    cos_remainder,
-    divide,
-    equal,
-    floor,
-    less,
-    logaddexp,
-    logical_and,
-    logical_or,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    not_equal,
-    round_,
-    stop_gradient,
-    where,
-)
 
 STATIC = (
     "its shape would depend on the values: select by np.where(condition, a, b), or compute"
@@ -53,21 +31,21 @@ def clipped(
     low = a_min if min is None else min
     high = a_max if max is None else max
     if low is None:
-        return unchanged(a) if high is None else minimum(high, a)
-    return maximum(low, a) if high is None else clip(a, low, high)
+        return unchanged(a) if high is None else rows.minimum(high, a)
+    return rows.maximum(low, a) if high is None else rows.clip(a, low, high)
 
 
 def rounded(a: Any, decimals: int = 0) -> Any:
     """Round to `decimals` decimal places, halves to even."""
     places = as_integer("round", "decimals", decimals)
     if places == 0:
-        return round_(a)
+        return rows.round_(a)
     scale = 10.0 ** abs(places)
-    return round_(a * scale) / scale if places > 0 else round_(a / scale) * scale
+    return rows.round_(a * scale) / scale if places > 0 else rows.round_(a / scale) * scale
 
 
 def _truncated(x: Any) -> Any:
-    return where(less(x, 0), ceil(x), floor(x))
+    return rows.where(rows.less(x, 0), rows.ceil(x), rows.floor(x))
 
 
 def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
@@ -81,7 +59,7 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
         raise mismatch("select takes as many choices as conditions, at least one")
     found = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        found = where(condition, choice, found)
+        found = rows.where(condition, choice, found)
     return found
 
 
@@ -102,7 +80,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
         )
     found = x.filled(0.0) + _piece(others, x, args, kw)
     for condition, function in zip(conditions, functions, strict=True):
-        found = where(condition, _piece(function, x, args, kw), found)
+        found = rows.where(condition, _piece(function, x, args, kw), found)
     return found
 
 
@@ -128,9 +106,9 @@ def _nan_to_num(
 ) -> Any:
     largest = float.fromhex("0x1.fffffffffffffp+1023")
     x = as_array(x)
-    high = where(equal(x, math.inf), largest if posinf is None else posinf, x)
-    low = where(equal(x, -math.inf), -largest if neginf is None else neginf, high)
-    found = where(not_equal(x, x), nan, low)
+    high = rows.where(rows.equal(x, math.inf), largest if posinf is None else posinf, x)
+    low = rows.where(rows.equal(x, -math.inf), -largest if neginf is None else neginf, high)
+    found = rows.where(rows.not_equal(x, x), nan, low)
     if copy:
         return found
     x[...] = found
@@ -141,11 +119,11 @@ def _isclose(
     a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Any:
     a, b = as_array(a), as_array(b)
-    near = absolute(a - b) <= atol + rtol * absolute(b)
-    found = logical_or(equal(a, b), logical_and(near, absolute(b) < math.inf))
+    near = rows.absolute(a - b) <= atol + rtol * rows.absolute(b)
+    found = rows.logical_or(rows.equal(a, b), rows.logical_and(near, rows.absolute(b) < math.inf))
     if not equal_nan:
         return found
-    return logical_or(found, logical_and(not_equal(a, a), not_equal(b, b)))
+    return rows.logical_or(found, rows.logical_and(rows.not_equal(a, a), rows.not_equal(b, b)))
 
 
 def _allclose(
@@ -158,9 +136,9 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     a, b = as_array(a1), as_array(a2)
     if shape_of(a) != shape_of(b):
         return False
-    same = equal(a, b)
-    both = logical_and(not_equal(a, a), not_equal(b, b))
-    return _decided(shaped.all(logical_or(same, both) if equal_nan else same))
+    same = rows.equal(a, b)
+    both = rows.logical_and(rows.not_equal(a, a), rows.not_equal(b, b))
+    return _decided(shaped.all(rows.logical_or(same, both) if equal_nan else same))
 
 
 def _decided(truth: Any) -> Any:
@@ -201,7 +179,7 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 def _angle(z: Any, deg: bool = False) -> Any:
     """Return the angle of complex values; of real ones 0 or π."""
-    found = atan2(z.imag, z.real)
+    found = rows.atan2(z.imag, z.real)
     return found * (180 / math.pi) if deg else found
 
 
@@ -227,18 +205,18 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "fix": _truncated,
     "flatnonzero": lambda a: np.flatnonzero(known("flatnonzero", a)),
     "full_like": _full_like,
-    "i0": lambda x: besseli(0, x),
+    "i0": lambda x: rows.besseli(0, x),
     "imag": lambda val: val.imag,
     "isclose": _isclose,
-    "isneginf": lambda x: equal(x, -math.inf),
-    "isposinf": lambda x: equal(x, math.inf),
+    "isneginf": lambda x: rows.equal(x, -math.inf),
+    "isposinf": lambda x: rows.equal(x, math.inf),
     "nan_to_num": _nan_to_num,
     "nonzero": nonzero,
     "piecewise": _piecewise,
     "real": lambda val: val.real,
     "round": rounded,
     "select": _select,
-    "sinc": lambda x: cos_remainder(1, 0, multiply(x, math.pi)),
+    "sinc": lambda x: rows.cos_remainder(1, 0, rows.multiply(x, math.pi)),
     "take": taken,
 }
 
@@ -248,34 +226,38 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 def _signbit(x: Any) -> Any:
     """Whether the sign is negative, that of -0.0 too: the angle of (-1, x) has it."""
-    return less(atan2(x, -1.0), 0)
+    return rows.less(rows.atan2(x, -1.0), 0)
 
 
 def _ignoring_nan(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: where(not_equal(a, a), b, where(not_equal(b, b), a, choose(a, b)))
+    return lambda a, b: rows.where(
+        rows.not_equal(a, a), b, rows.where(rows.not_equal(b, b), a, choose(a, b))
+    )
 
 
 def _fmod(a: Any, b: Any) -> Any:
     """The remainder with the sign of the dividend."""
-    rest = mod(absolute(a), absolute(b))
-    return where(_signbit(a), -rest, rest)
+    rest = rows.mod(rows.absolute(a), rows.absolute(b))
+    return rows.where(_signbit(a), -rest, rest)
 
 
 def _heaviside(x: Any, h: Any) -> Any:
-    step = where(less(x, 0), 0.0, where(not_equal(x, x), stop_gradient(x), 1.0))
-    return where(equal(x, 0), h, step)
+    step = rows.where(
+        rows.less(x, 0), 0.0, rows.where(rows.not_equal(x, x), rows.stop_gradient(x), 1.0)
+    )
+    return rows.where(rows.equal(x, 0), h, step)
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
     whole = _truncated(x)
-    return where(equal(absolute(x), math.inf), 0.0 * whole, x - whole), whole
+    return rows.where(rows.equal(rows.absolute(x), math.inf), 0.0 * whole, x - whole), whole
 
 
 _LOG_2 = math.log(2.0)
 
 
 def _logaddexp2(a: Any, b: Any) -> Any:
-    return logaddexp(multiply(a, _LOG_2), multiply(b, _LOG_2)) / _LOG_2
+    return rows.logaddexp(rows.multiply(a, _LOG_2), rows.multiply(b, _LOG_2)) / _LOG_2
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
@@ -283,21 +265,21 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "bitwise_or": shaped.bitwise_or,
     "bitwise_xor": shaped.bitwise_xor,
     "conjugate": lambda x: unchanged(x.conj()),
-    "copysign": lambda a, b: where(_signbit(b), -absolute(a), absolute(a)),
+    "copysign": lambda a, b: rows.where(_signbit(b), -rows.absolute(a), rows.absolute(a)),
     "deg2rad": lambda x: x * (math.pi / 180),
     "degrees": lambda x: x * (180 / math.pi),
-    "divmod": lambda a, b: (floor(a / b), a % b),
-    "floor_divide": lambda a, b: floor(a / b),
-    "fmax": _ignoring_nan(maximum),
-    "fmin": _ignoring_nan(minimum),
+    "divmod": lambda a, b: (rows.floor(a / b), a % b),
+    "floor_divide": lambda a, b: rows.floor(a / b),
+    "fmax": _ignoring_nan(rows.maximum),
+    "fmin": _ignoring_nan(rows.minimum),
     "fmod": _fmod,
     "heaviside": _heaviside,
     "invert": shaped.invert,
-    "isfinite": lambda x: absolute(x) < math.inf,
-    "isinf": lambda x: absolute(x) == math.inf,
+    "isfinite": lambda x: rows.absolute(x) < math.inf,
+    "isinf": lambda x: rows.absolute(x) == math.inf,
     "isnan": lambda x: x != x,
-    "ldexp": lambda x, n: multiply(x, 2.0 ** as_array(n)),
-    "logaddexp": logaddexp,
+    "ldexp": lambda x, n: rows.multiply(x, 2.0 ** as_array(n)),
+    "logaddexp": rows.logaddexp,
     "logaddexp2": _logaddexp2,
     "logical_xor": shaped.logical_xor,
     "matmul": arrays.matmul,
@@ -305,7 +287,7 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "positive": unchanged,
     "rad2deg": lambda x: x * (180 / math.pi),
     "radians": lambda x: x * (math.pi / 180),
-    "reciprocal": lambda x: divide(1.0, x),
+    "reciprocal": lambda x: rows.divide(1.0, x),
     "signbit": _signbit,
     "square": lambda x: x * x,
     "trunc": _truncated,

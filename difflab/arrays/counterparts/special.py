@@ -6,35 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from difflab import primitives as rows
 from difflab.arrays.given import as_array
-from difflab.primitives import (
-    absolute,
-    besseli,
-    besselj,
-    besselk,
-    bessely,
-    betainc,
-    ci,
-    equal,
-    exp,
-    exp_remainder,
-    floor,
-    gammainc,
-    gammaincc,
-    greater,
-    hypot,
-    less,
-    log,
-    log_remainder,
-    logical_and,
-    logical_or,
-    not_equal,
-    power,
-    si,
-    softplus,
-    versine,
-    where,
-)
 
 
 def _of_order(order: int, row: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
@@ -53,63 +26,65 @@ def _divergence(x: Any, y: Any) -> Any:
 
 def _entropy(x: Any, y: Any, beside: Callable[[Any, Any], Any]) -> Any:
     """Return x ln(x/y) and what stands `beside` it, with SciPy's values at the edges."""
-    positive = logical_and(greater(x, 0), greater(y, 0))
-    u, v = where(positive, x, 1.0), where(positive, y, 1.0)
-    edge = where(logical_and(equal(x, 0), y >= 0), beside(0.0, y), math.inf)
-    found = where(positive, u * log(u / v) + beside(u, v), edge)
-    return where(logical_or(not_equal(x, x), not_equal(y, y)), x + y, found)
+    positive = rows.logical_and(rows.greater(x, 0), rows.greater(y, 0))
+    u, v = rows.where(positive, x, 1.0), rows.where(positive, y, 1.0)
+    edge = rows.where(rows.logical_and(rows.equal(x, 0), y >= 0), beside(0.0, y), math.inf)
+    found = rows.where(positive, u * rows.log(u / v) + beside(u, v), edge)
+    return rows.where(rows.logical_or(rows.not_equal(x, x), rows.not_equal(y, y)), x + y, found)
 
 
 def _huber(delta: Any, r: Any) -> Any:
     """Return r²/2 near 0 and delta (|r| - delta/2) beyond delta; infinite for negative delta."""
-    size = absolute(r)
+    size = rows.absolute(r)
     near, far = size * size / 2, delta * (size - delta / 2)
-    return where(less(delta, 0), math.inf, where(size <= delta, near, far))
+    return rows.where(rows.less(delta, 0), math.inf, rows.where(size <= delta, near, far))
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
     """Return delta² (√(1 + (r/delta)²) - 1), computed without cancellation; 0 at delta = 0."""
-    inside = greater(delta, 0)
-    finite = where(less(absolute(r), math.inf), r, 0.0)
-    found = finite * finite / (1 + hypot(1.0, finite / where(inside, delta, 1.0)))
-    found = where(equal(finite, r), found, absolute(r))
-    outside = where(less(delta, 0), math.inf, where(equal(delta, 0), 0.0, delta))
-    return where(inside, found, outside)
+    inside = rows.greater(delta, 0)
+    finite = rows.where(rows.less(rows.absolute(r), math.inf), r, 0.0)
+    found = finite * finite / (1 + rows.hypot(1.0, finite / rows.where(inside, delta, 1.0)))
+    found = rows.where(rows.equal(finite, r), found, rows.absolute(r))
+    outside = rows.where(
+        rows.less(delta, 0), math.inf, rows.where(rows.equal(delta, 0), 0.0, delta)
+    )
+    return rows.where(inside, found, outside)
 
 
 def _box_cox(x: Any, power_of: Any) -> Any:
     """Return (x^p - 1)/p, and ln x at p = 0."""
-    return log(x) * exp_remainder(1, 0, power_of * log(x))
+    return rows.log(x) * rows.exp_remainder(1, 0, power_of * rows.log(x))
 
 
 def _inverse_box_cox(y: Any, power_of: Any) -> Any:
     """Return (1 + p y)^(1/p), and exp y at p = 0."""
-    return exp(y * log_remainder(1, 0, power_of * y))
+    return rows.exp(y * rows.log_remainder(1, 0, power_of * y))
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
-    **{f"j{order}": _of_order(order, besselj) for order in (0, 1)},
-    **{f"y{order}": _of_order(order, bessely) for order in (0, 1)},
-    **{f"i{order}": _of_order(order, besseli) for order in (0, 1)},
-    **{f"k{order}": _of_order(order, besselk) for order in (0, 1)},
-    "betaincc": lambda a, b, x: betainc(b, a, 1 - as_array(x)),
+    **{f"j{order}": _of_order(order, rows.besselj) for order in (0, 1)},
+    **{f"y{order}": _of_order(order, rows.bessely) for order in (0, 1)},
+    **{f"i{order}": _of_order(order, rows.besseli) for order in (0, 1)},
+    **{f"k{order}": _of_order(order, rows.besselk) for order in (0, 1)},
+    "betaincc": lambda a, b, x: rows.betainc(b, a, 1 - as_array(x)),
     "boxcox": _box_cox,
-    "chdtr": lambda v, x: gammainc(v / 2, x / 2),
-    "chdtrc": lambda v, x: gammaincc(v / 2, x / 2),
-    "cosm1": lambda x: -versine(x),
-    "exp10": lambda x: power(10.0, x),
-    "exprel": lambda x: exp_remainder(1, 0, x),
-    "gdtr": lambda a, b, x: gammainc(b, a * x),
-    "gdtrc": lambda a, b, x: gammaincc(b, a * x),
+    "chdtr": lambda v, x: rows.gammainc(v / 2, x / 2),
+    "chdtrc": lambda v, x: rows.gammaincc(v / 2, x / 2),
+    "cosm1": lambda x: -rows.versine(x),
+    "exp10": lambda x: rows.power(10.0, x),
+    "exprel": lambda x: rows.exp_remainder(1, 0, x),
+    "gdtr": lambda a, b, x: rows.gammainc(b, a * x),
+    "gdtrc": lambda a, b, x: rows.gammaincc(b, a * x),
     "huber": _huber,
     "inv_boxcox": _inverse_box_cox,
     "kl_div": _divergence,
-    "kn": besselk,
-    "log_expit": lambda x: -softplus(-x),
-    "pdtr": lambda k, m: gammaincc(floor(k) + 1, m),
+    "kn": rows.besselk,
+    "log_expit": lambda x: -rows.softplus(-x),
+    "pdtr": lambda k, m: rows.gammaincc(rows.floor(k) + 1, m),
     "pseudo_huber": _pseudo_huber,
     "rel_entr": _relative_entropy,
-    "sici": lambda x: (si(x), ci(x)),
-    "yn": bessely,
+    "sici": lambda x: (rows.si(x), rows.ci(x)),
+    "yn": rows.bessely,
 }
 """SciPy's elementwise functions that are not rows of the table, by their names."""

@@ -6,6 +6,6 @@ be differentiated to any order. On arrays and tensors, loops run in Python.
 """
 
 # Each kind registers its rules, which rows of graphs from files and other processes need.
-from difflab.autodiff.control import branches, checkpoints, loop, solutions, while_loop
+from difflab.autodiff.control import branches, checkpoints, loops, solutions, while_loops
 
-__all__ = ["branches", "checkpoints", "loop", "solutions", "while_loop"]
+__all__ = ["branches", "checkpoints", "loops", "solutions", "while_loops"]

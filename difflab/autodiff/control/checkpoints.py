@@ -13,8 +13,7 @@ import numpy as np
 from difflab.autodiff.control.rows import RULES, Rules, appended
 from difflab.autodiff.engine.argnums import tangents_of
 from difflab.autodiff.engine.batching import Arg, batched
-from difflab.autodiff.policies.policy import Policy, nothing
-from difflab.autodiff.policies.reversal import backward_from, with_values
+from difflab.autodiff.policies.policy import Policy, backward_from, nothing, with_values
 from difflab.autodiff.recording import record
 from difflab.errors import InputError
 from difflab.graph.algebra import signs

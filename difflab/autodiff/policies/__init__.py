@@ -1,6 +1,5 @@
 """Checkpoint policies: which values a checkpointed function keeps for the reverse sweep."""
 
-from difflab.autodiff.policies.naming import name
 from difflab.autodiff.policies.optimum import Choice, front, optimal
 from difflab.autodiff.policies.policy import (
     Account,
@@ -8,6 +7,7 @@ from difflab.autodiff.policies.policy import (
     account,
     dots,
     everything,
+    name,
     nothing,
     save_any_except,
     save_only,

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from difflab.autodiff.policies.policy import Policy, kept_bytes, recorded
-from difflab.autodiff.policies.reversal import is_kept, values_read
+from difflab.autodiff.policies.policy import Policy, is_kept, kept_bytes, recorded, values_read
 from difflab.errors import InputError
 from difflab.graph.counts import node_arithmetic
 from difflab.graph.function import Function

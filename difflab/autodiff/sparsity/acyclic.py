@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from difflab.autodiff.sparsity.coloring import Colors, color_count
+from difflab.autodiff.sparsity.coloring import Colors, color_count, lowest_free
 from difflab.autodiff.sparsity.reach import Pattern
-from difflab.autodiff.sparsity.star import lowest_free
 
 Indices = NDArray[np.int64]
 

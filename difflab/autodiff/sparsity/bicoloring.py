@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from difflab.autodiff.sparsity.coloring import Colors, fullest
+from difflab.autodiff.sparsity.coloring import Colors, color_star, fullest
 from difflab.autodiff.sparsity.reach import Pattern, csr_pattern
-from difflab.autodiff.sparsity.star import color_star
 
 TRIALS = 12
 """Numbers of entries from which a row or column is tried as dense."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
@@ -20,8 +19,7 @@ from difflab.autodiff.sparsity.coloring import (
     fullest,
     readable,
 )
-from difflab.autodiff.sparsity.columns import Columns
-from difflab.autodiff.sparsity.compressed import compressed
+from difflab.autodiff.sparsity.compressed import Columns, Indices, compressed
 from difflab.autodiff.sparsity.derivative import SparseDerivative
 from difflab.autodiff.sparsity.reach import Pattern
 from difflab.errors import InputError
@@ -29,7 +27,6 @@ from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.repetition import LEAST_NODES, rolled
 
-Indices = NDArray[np.int64]
 SparseMode = Literal["auto", "forward", "reverse", "bidirectional"]
 HessianColoring = Literal["star", "acyclic", "auto"]
 Sides = tuple[Indices | None, Indices | None]

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.dimensions.drawing import draw, page
@@ -77,7 +76,7 @@ TOLERANCE = 1e-5
 
 SEED = 0
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 
 @dataclass
@@ -185,7 +184,7 @@ class _Judge:
 
     def judged(self, found: measure.MethodAnswer) -> Row:
         """Return the status of a Jacobian and the largest relative error along the direction."""
-        jacobian = np.asarray(found.estimate.value, dtype=float64)
+        jacobian = np.asarray(found.estimate.value, dtype=np.float64)
         if self.reference is None:
             return {"status": "ok", "message": "not judged: the values settle on no derivative"}
         product = jacobian.reshape(self.reference.size, -1) @ self.direction

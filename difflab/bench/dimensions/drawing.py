@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from difflab.bench.dimensions.winners import (
     COLUMNS,
@@ -28,13 +28,17 @@ from difflab.core.table import Column, Table
 from difflab.core.wording import bytes_text, seconds
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
-from difflab.report.canvas import FAINT, INK, decades, seconds_tick, ticks, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    decades,
+    seconds_tick,
+    ticks,
+    titled_figure,
+)
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 CALLS = (1, 1_000, 1_000_000)
 """The numbers of calls of the picture's maps."""

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.lab.sweep import SweepRow
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 Sample = tuple[int, int, float]
 """n, m and a positive figure."""
 
@@ -125,7 +124,7 @@ def _fitted(samples: Sequence[Sample]) -> PowerLaw | None:
     free = len(samples) - 1 - len(varying)
     if not varying or free < 1:
         return None
-    logs = np.log(np.array(samples, dtype=float64))
+    logs = np.log(np.array(samples, dtype=np.float64))
     design = np.column_stack([np.ones(len(samples)), *(logs[:, axis] for axis in varying)])
     if np.linalg.matrix_rank(design) < design.shape[1]:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +30,16 @@ from difflab.bench.shared import (
 )
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, trial
-from difflab.report.canvas import FAINT, INK, decades, seconds_tick, ticks, titled_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    decades,
+    seconds_tick,
+    ticks,
+    titled_figure,
+)
 
 LAYOUT = layout(
     "function inputs way status message points operations relative_error call_seconds peak_bytes",

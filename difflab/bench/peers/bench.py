@@ -17,11 +17,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.bench.peers.drawing import draw, table
-from difflab.bench.peers.ways import SEED_OF_BATCHES, Own, PeerCase
+from difflab.bench.peers.ways import SEED_OF_BATCHES, Array, Own, PeerCase
 from difflab.bench.shared import layout
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError
@@ -38,7 +36,6 @@ from difflab.referee.verdict import RTOL, Verdict
 
 __all__ = ["LAYOUT", "draw", "table", "tasks"]
 
-Array = NDArray[float64]
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 SEED_AT = {"x1": 2.0, "x2": 5.0}
@@ -233,7 +230,7 @@ def _judged(
 ) -> tuple[str, float | None]:
     """Return the fault of a result, or an empty text, and its error in ULPs."""
     x = case.at(points)
-    value, gradient = (np.array(part, dtype=float64) for part in answer)
+    value, gradient = (np.array(part, dtype=np.float64) for part in answer)
     if value.shape != x.shape[:-1] or gradient.shape != x.shape:
         shapes = f"a value of shape {value.shape} and a gradient of shape {gradient.shape}"
         return f"it returned {shapes}, not {x.shape[:-1]} and {x.shape}", None

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 from difflab.bench.shared import picture
 from difflab.core.table import Cell, Column, Table
 from difflab.core.wording import ABSENT, error, ratio, seconds
 from difflab.lab.sweep import SweepRow, number
-from difflab.report.canvas import FAINT, INK, beside, ratio_tick, ticks, titled_figure
+from difflab.report.canvas import FAINT, INK, Axes, Figure, beside, ratio_tick, ticks, titled_figure
 from difflab.report.terminal import Part, Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["draw", "frame", "machine", "number", "panels", "sizes", "table", "tables", "words"]
 

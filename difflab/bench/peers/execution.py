@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -28,13 +28,18 @@ from difflab.lab.sampling import paired
 from difflab.lab.sweep import Cell as SweepCell
 from difflab.lab.sweep import SweepRow, Task, number, trial
 from difflab.language import parse
-from difflab.report.canvas import FAINT, INK, beside, marker, seconds_tick, titled_figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    beside,
+    marker,
+    seconds_tick,
+    titled_figure,
+)
 from difflab.report.terminal import Screen, clean, shorten
 from difflab.report.terminal import draw as rendered
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["LAYOUT", "OWN", "POINTS", "break_even", "contenders", "draw", "table", "tasks"]
 

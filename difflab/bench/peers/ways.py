@@ -16,7 +16,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
@@ -36,7 +35,7 @@ from difflab.methods.peers.torch import Torch
 from difflab.methods.registry import peers
 from difflab.methods.timer import LoopCall
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 
 NEAR = 0.05
 """The relative distance of the points of a batch from the given point, per input."""

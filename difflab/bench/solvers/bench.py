@@ -11,7 +11,6 @@ from pathlib import Path
 from pkgutil import resolve_name
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,11 +45,17 @@ from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, number, trial
 from difflab.methods.timer import FREED_AT_ONCE, resident_peak
-from difflab.report.canvas import FAINT, INK, Label, label_ends, power_tick, ticks, titled_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    Label,
+    label_ends,
+    power_tick,
+    ticks,
+    titled_figure,
+)
 
 LAYOUT = layout(
     "problem kind way tolerance status message relative_error truth_bound truth steps seconds "

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab import primitives as rows
 from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.in_place import FUNCTIONS, changed_at, is_part, overwrite, with_out
@@ -43,26 +44,6 @@ from difflab.eager.recording.tape import (
 )
 from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
-from difflab.primitives import (
-    absolute,
-    add,
-    divide,
-    equal,
-    greater,
-    greater_equal,
-    index,
-    less,
-    less_equal,
-    matmul,
-    mod,
-    multiply,
-    negative,
-    not_equal,
-    power,
-    scatter,
-    subtract,
-    where,
-)
 from difflab.primitives.structure import decoded
 
 # --- changes in place, and views -----------------------------------------------------------------
@@ -213,7 +194,7 @@ def _set_step(target: Any, made: Any) -> None:
 
 # --- operators -----------------------------------------------------------------------------------
 
-OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
+OF_MATRICES = TapeOperation(rows.matmul, {"ranks": (2, 2)})
 
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
@@ -244,16 +225,16 @@ class Operators(Changes, Idioms, TapedArray):
     __slots__ = ()
     __hash__ = object.__hash__  # `==` compares elements; the hash is by identity
 
-    __add__, __radd__ = _binary(add), _reflected(add)
-    __sub__, __rsub__ = _binary(subtract), _reflected(subtract)
-    __mul__, __rmul__ = _binary(multiply), _reflected(multiply)
-    __truediv__, __rtruediv__ = _binary(divide), _reflected(divide)
-    __pow__, __rpow__ = _binary(power), _reflected(power)
-    __mod__, __rmod__ = _binary(mod), _reflected(mod)
-    __neg__, __abs__ = _unary(negative), _unary(absolute)
-    __lt__, __le__ = _binary(less), _binary(less_equal)
-    __gt__, __ge__ = _binary(greater), _binary(greater_equal)
-    __eq__, __ne__ = _binary(equal), _binary(not_equal)
+    __add__, __radd__ = _binary(rows.add), _reflected(rows.add)
+    __sub__, __rsub__ = _binary(rows.subtract), _reflected(rows.subtract)
+    __mul__, __rmul__ = _binary(rows.multiply), _reflected(rows.multiply)
+    __truediv__, __rtruediv__ = _binary(rows.divide), _reflected(rows.divide)
+    __pow__, __rpow__ = _binary(rows.power), _reflected(rows.power)
+    __mod__, __rmod__ = _binary(rows.mod), _reflected(rows.mod)
+    __neg__, __abs__ = _unary(rows.negative), _unary(rows.absolute)
+    __lt__, __le__ = _binary(rows.less), _binary(rows.less_equal)
+    __gt__, __ge__ = _binary(rows.greater), _binary(rows.greater_equal)
+    __eq__, __ne__ = _binary(rows.equal), _binary(rows.not_equal)
 
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
@@ -280,7 +261,7 @@ class Operators(Changes, Idioms, TapedArray):
                 return picked(self, _plain_key(key))
         shape = self._data.shape
         params = {"key": static_key(key, shape), "rank": len(shape)}
-        made = record(index, (self,), params)
+        made = record(rows.index, (self,), params)
         if not made._data.shape and (key is ... or (type(key) is tuple and ... in key)):
             return _without_axes(self.copy() if self.is_number() else self, made, params)
         return made
@@ -376,7 +357,7 @@ def _product(a: Any, b: Any) -> Any:
         try:
             return apply_two(OF_MATRICES, a, b)
         except OtherCarrierError as found:
-            return found.carrier.__difflab_apply__(matmul, (a, b), OF_MATRICES.params)
+            return found.carrier.__difflab_apply__(rows.matmul, (a, b), OF_MATRICES.params)
     return arrays.matmul(a, b)
 
 
@@ -409,7 +390,7 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
         spread = arrays.reshape(source, ()) if shape_of(source) else source
     else:
         spread = _scattered(arrays.broadcast_to(source, part), key, shape)
-    return record(where, (chosen, spread, target))
+    return record(rows.where, (chosen, spread, target))
 
 
 def _assign_part(array: Any, key: Any, values: Any) -> tuple[int, ...]:
@@ -443,7 +424,7 @@ def _plain_key(key: Any) -> Any:
 def _without_axes(source: TapedArray, number: TapedArray, params: Mapping[str, Any]) -> Any:
     """Return an element as an array without axes: the view ``x[0, ...]``."""
     data = source._data[(..., *decoded(params["key"]))]
-    made = view_of(source, index, params, data)
+    made = view_of(source, rows.index, params, data)
     made._step = number._step
     return made
 
@@ -452,7 +433,7 @@ def _scattered(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     """Return an array of `shape` whose part ``[key]`` is `part`; the rest is arbitrary."""
     key = _plain_key(key)
     if all(type(entry) in _SIMPLE for entry in (key if type(key) is tuple else (key,))):
-        return record(scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
+        return record(rows.scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
     size = math.prod(part.shape)
     if not size:
         return 0.0

@@ -57,7 +57,7 @@ class Pool:
             "forkserver" if "forkserver" in known else "spawn"
         )
         if "forkserver" in known:
-            self._context.set_forkserver_preload(["difflab.explore.server.work"])
+            self._context.set_forkserver_preload(["difflab.explore.server.app"])
         self._places = asyncio.Semaphore(processes)
         self._waiting = 0
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab import primitives as rows
 from difflab.core.wording import counted, exact
 from difflab.errors import DifflabError, GraphMismatchError, InputError
 from difflab.graph.builder import Builder
@@ -24,16 +25,6 @@ from difflab.graph.names import natural_order, output_names
 from difflab.graph.node import Node
 from difflab.graph.random_rounding import DRAWS, RandomRounding, told_apart
 from difflab.language.lexer import is_name
-from difflab.primitives import (
-    airy,
-    bessel,
-    beta_functions,
-    integrals,
-    inverses,
-    normal,
-    special,
-    zeta_function,
-)
 
 EXACT = 2**53
 """Integers beyond it are rounded to float64."""
@@ -109,14 +100,14 @@ SHOWN = 6
 _SPECIAL = frozenset(
     name
     for module in (
-        airy,
-        bessel,
-        beta_functions,
-        integrals,
-        inverses,
-        normal,
-        special,
-        zeta_function,
+        rows.airy,
+        rows.bessel,
+        rows.beta_functions,
+        rows.integrals,
+        rows.inverses,
+        rows.normal,
+        rows.special,
+        rows.zeta_function,
     )
     for name in module.__all__
 )

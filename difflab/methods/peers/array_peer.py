@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
 
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import Shape, packed_slices
@@ -180,7 +179,7 @@ class DifferencePeer(ArrayPeer):
     def of_code(self, problem: Problem) -> PeerCall:
         """Return the same of the values of Python code."""
         values = problem.values
-        return self._counting(lambda x: values(np.asarray(x, float64)[None])[0], problem.order)
+        return self._counting(lambda x: values(np.asarray(x, np.float64)[None])[0], problem.order)
 
     def _counting(self, flat: Callable[[Array], Any], order: int) -> PeerCall:
         counted = _CallCounter(flat)
@@ -196,7 +195,9 @@ class DifferencePeer(ArrayPeer):
     def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
         """Return the derivative with the package's own error estimate."""
         value, error, evaluations = result
-        value, error = (np.asarray(part, dtype=float64).reshape(shape) for part in (value, error))
+        value, error = (
+            np.asarray(part, dtype=np.float64).reshape(shape) for part in (value, error)
+        )
         return Estimate(value, np.abs(error), evaluations)
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:

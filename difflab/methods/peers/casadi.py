@@ -6,18 +6,16 @@ Arrays become arrays of scalar expressions, with which CasADi is fastest on smal
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from difflab.graph.function import Function
 from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.scalar_peer import ScalarInterpreter, scalar_module
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.timer import LoopCall
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
 
 
 class Casadi(Peer):

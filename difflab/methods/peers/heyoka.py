@@ -6,19 +6,16 @@ It has no absolute value, sign, maximum or floor; the first three are written as
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from difflab.graph.function import Function
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.scalar_peer import ScalarInterpreter, ScalarPeer, scalar_module
 from difflab.methods.peers.spelling import RenamedModule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from difflab.graph.function import Function
 
 LARGE = 500
 """Expressions beyond which heyoka's compact mode is used: LLVM's time grows with a square."""

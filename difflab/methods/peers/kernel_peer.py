@@ -15,11 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.function import Function
 from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.scalar_peer import (
@@ -30,10 +31,6 @@ from difflab.methods.peers.scalar_peer import (
 )
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.peers.written_values import Lines, WrittenName, WrittenValue
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
-
 
 Pullback = Callable[[Array, Array | None], tuple[Array, Array]]
 """Maps points ``(N, n)`` and cotangents ``(N, m)`` to values ``(N, m)`` and slopes ``(N, n)``.

@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.dtypes import DOUBLE, FloatFormat
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
 
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
 PeerCall = Callable[[Array], Any]
 
 
@@ -297,7 +296,7 @@ class Peer:
 
     def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
         """Return the result of a call of the derivative as an `Estimate`."""
-        return Estimate(np.asarray(result, dtype=float64).reshape(shape), None, 0)
+        return Estimate(np.asarray(result, dtype=np.float64).reshape(shape), None, 0)
 
 
 class PeerDerivative:

@@ -6,21 +6,18 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
 from difflab.methods.expressions import boxed, expressions
 from difflab.methods.peers.peer import Peer, PeerCall
 from difflab.methods.peers.spelling import REAL, RenamedModule
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
-
 
 PLAIN: Mapping[str, Any] = {
     "add": operator.add,

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.errors import UnsupportedError
 from difflab.graph.counts import check_tree_size
+from difflab.graph.function import Function
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.scalar_peer import ScalarInterpreter, ScalarPeer, scalar_module
 from difflab.methods.peers.spelling import RenamedModule, known_order
 from difflab.methods.protocol import Family
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
 
 
 class SymbAnafis(ScalarPeer):

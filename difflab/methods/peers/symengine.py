@@ -6,22 +6,20 @@ SymEngine has SymPy's interface, so the primitives' definitions for SymPy apply 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.counts import check_tree_size
+from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
 from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
 
 
 class Symengine(Peer):

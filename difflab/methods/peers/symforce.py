@@ -7,16 +7,14 @@ SymForce brings a SymEngine of its own, which is installed in the place of the p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.symengine import Symengine, check_differentiated
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
 
 
 class Symforce(Symengine):

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.methods.peers.kernel_peer import BatchPeer, Outputs, Pullback
+from difflab.methods.peers.peer import Array
 from difflab.methods.peers.scalar_peer import ScalarInterpreter, reductions, scalar_module
 from difflab.methods.peers.spelling import RenamedModule
-
-if TYPE_CHECKING:
-    from difflab.methods.peers.peer import Array
 
 
 class Tvm(BatchPeer):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,20 @@ from difflab.lab.domain.box import Box
 from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
 from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
 from difflab.referee.verdict import Verdict
-from difflab.report.canvas import FAINT, INK, captions, inlined, power_tick, saved, style, titled
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Axes,
+    Figure,
+    captions,
+    inlined,
+    power_tick,
+    saved,
+    style,
+    titled,
+)
 from difflab.report.domain.view import domain_text
 from difflab.report.terminal import clean, shorten
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 Array = NDArray[np.float64]
 _Extent = tuple[float, float, float, float]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from difflab import primitives as rows
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.masked import resolved
 from difflab.autodiff.engine.reverse import pull_back
@@ -26,16 +27,6 @@ from difflab.graph.expansion import expansion_value
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Graph, Number
 from difflab.graph.node import Node
-from difflab.primitives import (
-    broadcast,
-    index,
-    not_equal,
-    pack,
-    power,
-    reshape,
-    scatter,
-    where,
-)
 
 # Precedence of the outermost operator of a phrase, from the weakest.
 CHOICE, LOGIC, RELATION, SUM, PRODUCT, PREFIX, POWER, ATOM = range(8)
@@ -174,13 +165,15 @@ def _indexed(x: Phrase, *, key: tuple[Any, ...], rank: int) -> Phrase:
 
 # Rows that move data, by their parameters, and the two with a layout of their own.
 _SPECIAL: Mapping[Primitive, Callable[..., Phrase]] = {
-    power: _power,
-    where: lambda c, a, b: Phrase(f"{a.within(LOGIC)} if {c.text} else {b.within(CHOICE)}", CHOICE),
-    broadcast: lambda x, shape, rank: Phrase(f"spread {x.within(ATOM)}", POWER),
-    reshape: lambda x, shape, rank: x,
-    scatter: lambda *parts, keys, shape: Phrase(f"scatter{_list(*parts).text}"),
-    index: _indexed,
-    pack: _list,
+    rows.power: _power,
+    rows.where: lambda c, a, b: Phrase(
+        f"{a.within(LOGIC)} if {c.text} else {b.within(CHOICE)}", CHOICE
+    ),
+    rows.broadcast: lambda x, shape, rank: Phrase(f"spread {x.within(ATOM)}", POWER),
+    rows.reshape: lambda x, shape, rank: x,
+    rows.scatter: lambda *parts, keys, shape: Phrase(f"scatter{_list(*parts).text}"),
+    rows.index: _indexed,
+    rows.pack: _list,
 }
 
 
@@ -350,7 +343,7 @@ def _texts(operation: IsolatedOperation) -> tuple[str, ...]:
 def _truths(operation: IsolatedOperation) -> dict[tuple[Primitive, tuple[str, ...]], Phrase]:
     """Return the texts of truth values: ``a != 0`` of a boolean argument is ``a`` itself."""
     return {
-        (not_equal, (_slot(f"a{k}"), "0")): atom(_slot(f"a{k}"))
+        (rows.not_equal, (_slot(f"a{k}"), "0")): atom(_slot(f"a{k}"))
         for k, (kind, _, truth) in enumerate(operation.arguments)
         if kind == "input" and truth
     }

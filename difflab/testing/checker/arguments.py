@@ -15,16 +15,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers, without_parts
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import Structure, flatten, leaf_paths, unflatten
-from difflab.testing.checker.leaves import CHUNK, Leaf, library_of, of_leaf
+from difflab.testing.checker.leaves import CHUNK, Array, Leaf, library_of, of_leaf
 from difflab.testing.checker.message import GradientMismatch
 
-Array = NDArray[float64]
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
+
 
 _LISTED = 5  # parts of a structure that a message names
 _FIRST = re.compile(r'^\["(\w+)"\]')
@@ -251,7 +251,6 @@ class Point(_Vector):
         GradientMismatch
             Its structure or a shape is not that of the arguments.
         """
-        __tracebackhide__ = True
         values = self._matched(gradient)
         blocks = []
         for position, leaf in zip(self.positions, self.leaves, strict=True):
@@ -260,7 +259,6 @@ class Point(_Vector):
 
     def _matched(self, gradient: Any) -> list[Any]:
         """Return the leaves of a gradient of the same structure; None where it has none."""
-        __tracebackhide__ = True
         values, structure = flatten(gradient)
         tokens = structure.tokens
         same = len(tokens) == len(self.structure.tokens) and all(
@@ -351,7 +349,6 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
     GradientMismatch
         It is no array of numbers.
     """
-    __tracebackhide__ = True
     value = without_parts(value, what, GradientMismatch)
     found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
     assert found is not None
@@ -366,7 +363,6 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
     GradientMismatch
         It has imaginary parts.
     """
-    __tracebackhide__ = True
     numbers = leaf.numbers()
     if not leaf.complex:
         return numbers
@@ -380,7 +376,6 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
 
 def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
     """Return the part of a Jacobian that belongs to one leaf, ``(m, leaf.size)``."""
-    __tracebackhide__ = True
     count = outputs.m // (2 if outputs.complex else 1)
     what = f"the gradient with respect to {path}"
     found = derivative_leaf(value, what)
@@ -399,7 +394,7 @@ def _real_rows(rows: NDArray[np.complex128], leaf: Leaf, outputs: Outputs) -> Ar
     count = len(rows)
     if not outputs.complex:
         towards = rows.conj() if library_of(leaf.original) == "jax" else rows
-        return towards.view(float64).reshape(count, leaf.size)
+        return towards.view(np.float64).reshape(count, leaf.size)
     if not leaf.complex:
         return np.stack([rows.real, rows.imag], axis=1).reshape(2 * count, leaf.size)
     # A holomorphic function: dy = g dz.

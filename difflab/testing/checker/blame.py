@@ -9,12 +9,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.differences.window import Changes, Slope, central_difference, sampled, slope_along
 from difflab.testing.checker.directions import Directional, at_random, judged_along
 from difflab.testing.checker.given import OfSeveral
+from difflab.testing.checker.leaves import Array
 from difflab.testing.checker.message import (
     COARSE,
     ROUNDINGS,
@@ -33,8 +32,6 @@ from difflab.testing.checker.truth import CheckSettings
 if TYPE_CHECKING:
     from difflab.testing.checker.check import GradientCheck
 
-
-Array = NDArray[float64]
 
 _SHOWN = 10
 """Wrong components that are named."""

@@ -9,8 +9,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.differences.sampling import noise_along
 from difflab.differences.scan import scan_line
@@ -28,6 +26,7 @@ from difflab.testing.checker.directions import (
     neighbours,
 )
 from difflab.testing.checker.given import ArrayPoint, OfSeveral
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 from difflab.testing.checker.own import pulled
 from difflab.testing.checker.probe import Probe, check_repeatable, remembered
 from difflab.testing.checker.truth import (
@@ -44,10 +43,8 @@ from difflab.testing.checker.truth import (
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
-Array = NDArray[float64]
-BoolArray = NDArray[np.bool_]
-Callee = Callable[[Any], Any]
 
 _DENSE = {"numpy": 256, "": 256}
 """Components up to which each is checked on its own in float64, for values computed quickly."""
@@ -64,7 +61,6 @@ _NEIGHBOURS = 2
 
 def check_tree(f: Callee, gradient: Any, point: Point, settings: CheckSettings) -> None:
     """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
-    __tracebackhide__ = True
     check = GradientCheck(f, gradient, point, Probe(f, point))
     before = None
     if callable(gradient):
@@ -97,7 +93,6 @@ class GradientCheck:
     def gradient_there(self) -> Array:
         """The gradient under test at the point, of the weighted sum of the values."""
         # A cached property would leave a frame of its own in tracebacks of the user's faults.
-        __tracebackhide__ = True
         if "gradient" not in self.kept:
             self.kept["gradient"] = self.weighted(self.point)
         return self.kept["gradient"]
@@ -105,7 +100,6 @@ class GradientCheck:
     @property
     def rows_there(self) -> Array:
         """The Jacobian under test at the point ``(m, n)``."""
-        __tracebackhide__ = True
         if "rows" not in self.kept:
             self.kept["rows"] = self.rows(self.point)
         return self.kept["rows"]
@@ -132,7 +126,6 @@ class GradientCheck:
 
     def rows(self, point: Point) -> Array:
         """Return the Jacobian under test ``(m, n)`` at a point."""
-        __tracebackhide__ = True
         outputs = self.probe.outputs
         if self.gradient is None:
             units = np.eye(outputs.m)
@@ -147,7 +140,6 @@ class GradientCheck:
 
     def weighted(self, point: Point) -> Array:
         """Return the gradient under test ``(n,)`` of the weighted sum of the values."""
-        __tracebackhide__ = True
         cotangent = self.cotangent
         if self.gradient is None:
             weights = np.ones(1) if cotangent is None else cotangent
@@ -158,7 +150,6 @@ class GradientCheck:
 
     def by_components(self, allowed: CheckSettings) -> None:
         """Check every component in float64."""
-        __tracebackhide__ = True
         point, values = self.point, self.probe.center
 
         # Methods take what a function of one array returns, of complex numbers too.
@@ -168,7 +159,6 @@ class GradientCheck:
             return values_of(point.at(x))
 
         def slope(x: Array) -> Array:
-            __tracebackhide__ = True
             if self.gradient is None:
                 return self.rows(point.moved(x))
             return point.rows(self.gradient(point.at(x)), self.probe.outputs)
@@ -194,7 +184,6 @@ class GradientCheck:
         allowed: CheckSettings,
         explain: Callable[[], str],
     ) -> None:
-        __tracebackhide__ = True
         root = "" if isinstance(self.f, OfSeveral) else self.point.root or "x"
         report(self.probe, root, yours, truth, verdicts, allowed, explain)
 
@@ -250,7 +239,6 @@ class GradientCheck:
 
     def by_coordinates(self, allowed: CheckSettings) -> None:
         """Check every component in a coarser dtype; directions check those below the noise."""
-        __tracebackhide__ = True
         eps = self.probe.eps
         allowed = replace(allowed, rtol=max(allowed.rtol, _ROUNDINGS * eps))
         with np.errstate(all="ignore"):
@@ -268,7 +256,6 @@ class GradientCheck:
 
     def by_directions(self, settings: CheckSettings) -> None:
         """Check along a few directions, and find the component that is wrong."""
-        __tracebackhide__ = True
         gradient = self.gradient_there
         found = self._directional(gradient)
         report_directional(self, gradient, found, settings)

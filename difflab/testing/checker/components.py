@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.differences.sampling import noise_along, scale_of
 from difflab.differences.scan import LineScan, scan_aside, scan_line
 from difflab.differences.window import Changes
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 from difflab.testing.checker.message import (
     Component,
     GradientMismatch,
@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from difflab.testing.checker.arguments import Point
     from difflab.testing.checker.probe import Probe
 
-
-Array = NDArray[float64]
-Callee = Callable[[Any], Any]
-BoolArray = NDArray[np.bool_]
 
 _NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
 _RADIUS = 2  # ULPs by which the inputs of those points are moved
@@ -142,7 +138,7 @@ def _sensitivity(
 # be `_BIAS` times larger than the jumps, but at most the share `_MOST` of a right derivative.
 _BIAS, _MOST = 1e5, 5e-4
 _CHOSEN = 8  # components that are scanned for noise first
-_EPS = float(np.finfo(float64).eps)
+_EPS = float(np.finfo(np.float64).eps)
 _HIDDEN = 32.0  # a first change below this many units of rounding may have been hidden before
 _REACH, _STRIDES = 16.0, 10  # growing steps at which a constant component must stay constant
 

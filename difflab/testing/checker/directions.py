@@ -14,18 +14,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.differences.window import BestSlope, best_slope, first_half, slope_along, windows_along
 from difflab.errors import PointError
 from difflab.testing.checker.arguments import Point
 from difflab.testing.checker.given import prepared
-from difflab.testing.checker.leaves import CHUNK
+from difflab.testing.checker.leaves import CHUNK, Array
 from difflab.testing.checker.probe import Probe
 from difflab.testing.checker.truth import TRUSTED
-
-Array = NDArray[float64]
 
 _ROUNDINGS = 8.0
 """Units of rounding by which a right gradient is off, relative to its terms."""

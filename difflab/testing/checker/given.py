@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers, host_reals
@@ -17,10 +16,10 @@ from difflab.core.wording import counted
 from difflab.errors import DifflabError, DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, unflatten
 from difflab.testing.checker.arguments import Outputs, Point
-from difflab.testing.checker.leaves import EPSILON, dtype_name, library_of
+from difflab.testing.checker.leaves import EPSILON, Array, dtype_name, library_of
 from difflab.testing.checker.message import GradientMismatch
 
-Array = NDArray[float64]
+__tracebackhide__ = True  # pytest shows the message and the test, no frame of this module
 
 
 def named_arguments(f: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -89,20 +88,17 @@ class OfSeveral:
 
     def gradient(self, given: Any) -> Any:
         """Return the gradient under test, of a part for each argument, as one of the dict."""
-        __tracebackhide__ = True
         if given is None:
             return None
         if not callable(given):
             return self._parts(given)
 
         def parts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-            __tracebackhide__ = True
             return self._parts(given(*(arguments[name] for name in self.names)))
 
         return parts
 
     def _parts(self, result: Any) -> dict[str, Any]:
-        __tracebackhide__ = True
         expected = f"it must return {len(self.names)}, for {', '.join(self.names)}"
         if not isinstance(result, list | tuple):
             raise GradientMismatch(
@@ -124,7 +120,6 @@ def of_several(
     difflab.errors.InputError
         `f` does not take so many arguments, or is a module, which takes one.
     """
-    __tracebackhide__ = True
     if is_module(f):
         raise InputError(
             "a module is checked at one argument", hint="put the arguments into one tree"
@@ -181,7 +176,6 @@ def of_chosen(
 
     def one(result: Any) -> Any:
         """Return the only part of a gradient by a tuple of one argument."""
-        __tracebackhide__ = True
         if single or len(chosen) > 1:
             return result
         if not isinstance(result, list | tuple) or len(result) != 1:
@@ -192,7 +186,6 @@ def of_chosen(
         return result[0]
 
     def slope(*given: Any) -> Any:
-        __tracebackhide__ = True
         return one(gradient(*whole(given)))
 
     derivative = slope if callable(gradient) else None if gradient is None else one(gradient)
@@ -294,7 +287,6 @@ class ArrayPoint(Point):
 
     def rows(self, gradient: Any, outputs: Outputs) -> Array:
         """Return a gradient under test, of any of the usual shapes, as the Jacobian ``(m, n)``."""
-        __tracebackhide__ = True
         fault = "the gradient is not an array of real numbers"
         array = real_array(gradient, fault, GradientMismatch)
         m, n, out = outputs.m, self.n, outputs.shape
@@ -331,7 +323,6 @@ def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
 
     Imaginary parts of 0 are no part of the value; all others are.
     """
-    __tracebackhide__ = True
     try:
         found = host_numbers(value, "it")
         if found.dtype.kind == "c" and not found.imag.any():

@@ -9,16 +9,19 @@ A framework is imported only when one of its arrays was given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.apply import module_of
 
-Array = NDArray[float64]
+Array = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Callee = Callable[[Any], Any]
+"""A function of one argument, as the checker calls it."""
 
 CHUNK = 1 << 15
 """Elements that are converted to float64 at a time, so that large arrays are not copied."""
@@ -94,7 +97,7 @@ class Leaf:
 
     def read(self, flat: Any, start: int, stop: int) -> Array:
         """Return a slice of the flat elements as float64."""
-        part: Array = np.asarray(flat[start:stop], dtype=float64)
+        part: Array = np.asarray(flat[start:stop], dtype=np.float64)
         return part
 
     def write(self, flat: Any, start: int, stop: int, values: Array) -> None:

@@ -8,19 +8,17 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.table import Column, Table
 from difflab.errors import DifflabError
 from difflab.referee.ulp import ulp_distance
+from difflab.testing.checker.leaves import Array
 
 if TYPE_CHECKING:
     from difflab.differences.window import Slope
     from difflab.testing.checker.truth import CheckSettings
 
-
-Array = NDArray[float64]
 
 COARSE = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
 """Spacing at 1 of the dtypes in which a gradient of float64 may have been computed."""
@@ -54,9 +52,9 @@ def coarse_dtype(yours: Array) -> str:
 def _shortened(yours: Array, name: str) -> Array:
     """Return a gradient with the bits of a coarser dtype; NumPy itself has no bfloat16."""
     if name != "bfloat16":
-        return yours.astype(name).astype(float64)
+        return yours.astype(name).astype(np.float64)
     upper: Array = (yours.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
-    return upper.astype(float64)
+    return upper.astype(np.float64)
 
 
 def precision_text(dtype: str, name: str = "yours") -> str:

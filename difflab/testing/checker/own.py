@@ -7,15 +7,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.graph.pytree import unflatten
 from difflab.testing.checker.arguments import Outputs, Point
-
-Array = NDArray[float64]
-Callee = Callable[[Any], Any]
+from difflab.testing.checker.leaves import Array, Callee
 
 
 def framework_of(point: Point, outputs: Outputs) -> str:

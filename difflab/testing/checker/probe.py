@@ -17,17 +17,13 @@ from types import FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.core.progress import ProgressLine
 from difflab.differences.window import Changes
 from difflab.graph.pytree import flatten
 from difflab.testing.checker.arguments import Outputs, Point
+from difflab.testing.checker.leaves import Array, Callee
 from difflab.testing.checker.message import ImpureFunction
-
-Array = NDArray[float64]
-Callee = Callable[[Any], Any]
 
 _ROUNDINGS = 64.0
 """Units of rounding by which parallel sums may differ from call to call."""

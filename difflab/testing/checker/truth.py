@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy import float64
-from numpy.typing import NDArray
 
 from difflab.core.conversions import host_numbers
 from difflab.errors import InputError, MethodTimeout
+from difflab.testing.checker.leaves import Array, BoolArray, Callee
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-
-Array = NDArray[float64]
-BoolArray = NDArray[np.bool_]
-Callee = Callable[[Any], Any]
 
 TRUSTED = 0.1
 """Share of the derivative above which an error bar determines only its order of magnitude."""
@@ -155,7 +149,7 @@ def values_at(f: Callee, point: Array, m: int) -> Array:
             found = host_numbers(f(point.copy()), "it")
             if found.dtype.kind == "c":  # outside of the real domain
                 found = np.where(found.imag == 0, found.real, np.nan)
-            return found.astype(float64).reshape(m)
+            return found.astype(np.float64).reshape(m)
     except Exception:  # user code may raise anything away from the given point
         return np.full(m, np.nan)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.autodiff import jacobian
@@ -20,9 +19,8 @@ from difflab.graph.rewrite import RewriteRule
 from difflab.graph.rewritten import rewritten
 from difflab.primitives.arithmetic import add, multiply, subtract
 from difflab.primitives.movement import stop_gradient
+from difflab.testing.checker.leaves import Array
 from difflab.testing.checker.truth import most_own
-
-Array = NDArray[float64]
 
 _OPERATIONS = 60
 """Operations of a function up to which each is tried."""
@@ -64,9 +62,9 @@ def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE
     # Each Jacobian is computed once, which does not pay for a search for the cheaper mode.
     tall = function.m > function.n
 
-    def jacobian_of(changed: Function) -> NDArray[float64]:
+    def jacobian_of(changed: Function) -> NDArray[np.float64]:
         packed = jacobian(changed, mode="forward" if tall else "reverse")
-        found: NDArray[float64] = packed.values(x).reshape(yours.shape)
+        found: NDArray[np.float64] = packed.values(x).reshape(yours.shape)
         return found
 
     right = jacobian_of(function)

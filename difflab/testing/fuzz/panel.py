@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy import float64
 
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, described
@@ -19,12 +18,9 @@ from difflab.lab.judge import Judge
 from difflab.language import parse
 from difflab.methods.protocol import Family, Method, Problem
 from difflab.primitives import TABLE
+from difflab.referee.referee import Reference
 from difflab.referee.verdict import Verdict
 from difflab.testing.strategies import mapped, spelled, usable
-
-if TYPE_CHECKING:
-    from difflab.referee.referee import Reference
-
 
 _CONSTANTS = ("2", "1", "0.5", "3", "0", "(-1)", "1.5", "(-0.5)", "10", "1e-8", "40", "1e8", "pi")
 _COORDINATES = (1.0, 2.0, 0.5, 0.0, -1.0, 3.0, -2.0, 10.0, -0.5, 1e-8, 40.0, -40.0, 1e8, 1e-160)
@@ -196,7 +192,9 @@ class Panel:
         try:
             function = parse(program.text)
             point = {name: program.point[name] for name in function.inputs}
-            packed = np.array([v for name in point for v in np.ravel(point[name])], dtype=float64)
+            packed = np.array(
+                [v for name in point for v in np.ravel(point[name])], dtype=np.float64
+            )
             if not packed.size:
                 return None
         except DifflabError:

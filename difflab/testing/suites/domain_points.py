@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.diagnose.points import choose_point
@@ -20,7 +19,7 @@ from difflab.errors import DomainError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
 
-Packed = NDArray[float64]
+Packed = NDArray[np.float64]
 Point = dict[str, Any]
 
 _SIMPLE = (1.0, 2.0, 0.5, 0.0, -1.0, -0.5, -2.0, 3.0, 10.0, -10.0)
@@ -112,8 +111,8 @@ def _bases(function: Function) -> list[Packed]:
     simple = [np.full(function.n, value) for value in _SIMPLE]
     found = [packed for packed in simple if _defined(function, packed)]
     for seed in range(_CHOSEN):
-        point = choose_point(function, seed)
-        found.append(np.concatenate([np.ravel(value) for value in point.values()]).astype(float64))
+        values = [np.ravel(value) for value in choose_point(function, seed).values()]
+        found.append(np.concatenate(values).astype(np.float64))
     return found
 
 
@@ -152,7 +151,7 @@ def _switches(function: Function, packed: Packed) -> Packed:
             row = graph.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
             if row is not None and row.kinks is not None:
                 operands = (values[arg] for arg in args)
-                switches.append(np.ravel(np.asarray(row.kinks(*operands), dtype=float64)))
+                switches.append(np.ravel(np.asarray(row.kinks(*operands), dtype=np.float64)))
     return np.concatenate(switches)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from difflab.autodiff.sparsity.star import color_star
+from difflab.autodiff.sparsity.coloring import color_star
 from tests.support.rows import for_each
 
 Matrix = NDArray[np.bool_]

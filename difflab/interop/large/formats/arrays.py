@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -17,15 +17,13 @@ from difflab.core.npy_header import read_header
 from difflab.core.optional import require
 from difflab.core.system import open_regular
 from difflab.errors import InputError, PointError, described
+from difflab.execute import Compiled
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
     check_points,
     real_points,
     result_shape,
 )
-
-if TYPE_CHECKING:
-    from difflab.execute import Compiled
 
 
 class ArrayPoints:

@@ -11,7 +11,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods import registry
@@ -109,8 +108,8 @@ class Framework:
         return (next(iter(self.derivatives)),) * order
 
     def computed(
-        self, function: Function, names: Sequence[str], x: NDArray[float64], dtype: str
-    ) -> NDArray[float64]:
+        self, function: Function, names: Sequence[str], x: NDArray[np.float64], dtype: str
+    ) -> NDArray[np.float64]:
         """Return the result of the composed transforms at a point, shaped ``(n, n, …)``."""
         transformed, n = self.scalar(function, dtype), function.n
         for name in names:
@@ -121,7 +120,7 @@ class Framework:
             found = self.call(transformed, point, names)
         else:
             found = self.peer.array(transformed(self.lifted(point)))
-        return np.asarray(found, dtype=float64)
+        return np.asarray(found, dtype=np.float64)
 
     def lifted(self, x: NDArray[Any]) -> Any:
         """Return an array as one of the package, of the same dtype."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.worker import RestartedWorker, WorkerDied
@@ -50,7 +49,7 @@ class Truth:
 
     function: Function
     order: int
-    expected: NDArray[float64]
+    expected: NDArray[np.float64]
     judge: Judge
 
     @classmethod
@@ -69,7 +68,7 @@ class Truth:
 
     def verdict(self, found: Sequence[float], dtype: str) -> tuple[str, str]:
         """Return the verdict on a derivative, and its reason."""
-        result = np.array(found, dtype=float64)
+        result = np.array(found, dtype=np.float64)
         n = self.function.n
         if result.size != n**self.order:
             return str(Verdict.DISAGREE), f"{result.size} numbers instead of {n**self.order}"
@@ -80,7 +79,7 @@ class Truth:
             return str(Verdict.INCONCLUSIVE), "no derivative at this point"
         return self._by_size(result, dtype)
 
-    def _by_size(self, result: NDArray[float64], dtype: str) -> tuple[str, str]:
+    def _by_size(self, result: NDArray[np.float64], dtype: str) -> tuple[str, str]:
         """Judge by the error relative to the largest element."""
         scale = float(np.max(np.abs(self.expected)))
         if self.order > 2:
@@ -104,7 +103,7 @@ class Truth:
         )
 
 
-def _direction(n: int) -> NDArray[float64]:
+def _direction(n: int) -> NDArray[np.float64]:
     return np.array([0.5**k for k in range(n)])
 
 
@@ -243,7 +242,7 @@ class CompositionPanel:
             return None
         point = {name: program.point[name] for name in function.inputs}
         x = np.array([v for name in point for v in np.ravel(point[name])], dtype=program.dtype)
-        at = x.astype(float64).tolist()
+        at = x.astype(np.float64).tolist()
         truth = Truth.of(function, at, program.order, self.timeout)
         if truth is None:
             return None
