@@ -12,13 +12,21 @@ from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
-from difflab.autodiff.engine.masked import Masked, accumulate, both, moved, resolved
+from difflab.autodiff.engine.masked import (
+    Masked,
+    accumulate,
+    both,
+    is_scattered,
+    moved,
+    resolved,
+    written,
+)
 from difflab.autodiff.engine.sweep import Sweep, element_origins, filled, packed, spread, unit
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import not_equal, scatter
+from difflab.primitives import index, not_equal
 
 
 def by_reverse(function: Function) -> tuple[Sweep, Node]:
@@ -80,8 +88,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
             if simpler is None:
                 continue
             y_bar = simpler
+        if y_bar.element is not None:
+            y_bar = written(builder, y_bar)
         if number in wanted:
-            found[number] = y_bar
+            found[number] = y_bar = written(builder, y_bar)
         if opcode[number] < FIRST_ROW:
             continue
         for arg, part in _contributions(sweep, number, y_bar, active):
@@ -98,9 +108,9 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
 
 def _join(sweep: Sweep, parts: list[Masked]) -> None:
     """Add two cotangents, unless a later one could join them better."""
-    rows = [sweep.builder.primitive(part.value) for part in parts]
-    if parts[0].mask is None is parts[1].mask and scatter not in rows:
-        parts[:] = [accumulate(sweep.builder, parts)]
+    builder = sweep.builder
+    if not any(part.mask is not None or is_scattered(builder, part) for part in parts):
+        parts[:] = [accumulate(builder, parts)]
 
 
 def _contributions(
@@ -108,11 +118,15 @@ def _contributions(
 ) -> list[tuple[int, Masked]]:
     """Return what a node's cotangent contributes to each argument a derivative flows to."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
+    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
+    if isinstance(rule, Elementwise) and y_bar.mask is None:
+        return _products(sweep, number, args, rule, y_bar, active)
+    if not isinstance(rule, LinearMap):
+        y_bar = written(sweep.builder, y_bar)
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
     found: list[tuple[int, Masked]] = []
-    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -121,6 +135,27 @@ def _contributions(
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
+        found.append((arg, part))
+    return found
+
+
+def _products(
+    sweep: Sweep, number: int, args: list[int], rule: Elementwise, y_bar: Masked, active: bytearray
+) -> list[tuple[int, Masked]]:
+    """Return what a cotangent without a mask contributes to arguments; signs wait for the sums."""
+    builder = sweep.builder
+    if y_bar.negated and builder.number(y_bar.value) is not None:
+        y_bar = written(builder, y_bar)
+    found = []
+    for position, arg in enumerate(args):
+        recipe = sweep.recipe(rule, position, args) if active[arg] else None
+        if recipe is None:
+            continue
+        if recipe.magnitude is None:
+            part = Masked(recipe.stamp(builder, resolved(builder, y_bar), number, args))
+        else:
+            value = recipe.magnitude.stamp(builder, y_bar.value, number, args)
+            part = Masked(value, negated=y_bar.negated != recipe.negated)
         found.append((arg, part))
     return found
 
@@ -160,6 +195,9 @@ def _transposed(
     """Send a cotangent through the transpose of a linear primitive."""
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape, shapes = sweep.graph.shape(number), sweep.shapes(number)
+    if sweep.graph.primitive(number) is index and y_bar.mask is None:
+        value = sweep.builder.spread(y_bar.value, shape)
+        return Masked(value, negated=y_bar.negated, element=(params["key"], shapes[0]))
 
     def move(bar: int) -> int:
         transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)
