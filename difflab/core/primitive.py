@@ -387,14 +387,14 @@ class Primitive:
         if found is None:
             if len(self._computers) >= REMEMBERED:
                 self._computers.clear()
-            kwargs = dict(params)
-            found = (
-                partial(self.computer(xp), **kwargs)
-                if self.unbatched is None
-                else with_scalars(xp, self.unbatched(xp, **kwargs))
-            )
-            self._computers[xp, params] = found
+            found = self._computers[xp, params] = self.at_point(xp, dict(params))
         return found
+
+    def at_point(self, xp: ModuleType, params: dict[str, Any]) -> Callable[..., Any]:
+        """Return the kernel as `unbatched_computer` does, not cached."""
+        if self.unbatched is None:
+            return partial(self.computer(xp), **params)
+        return with_scalars(xp, self.unbatched(xp, **params))
 
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:
         kernel = self.kernel

@@ -123,26 +123,29 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
         terms = [*whole, _gathered(writer, scattered)]
     elif scattered:
         terms = [term if term.element is None else Masked(resolved(writer, term)) for term in terms]
-    total = terms[0]
-    for term in terms[1:]:
-        total = _sum(writer, total, term)
+    total, negated = _total(writer, terms)
     if shared:
-        return Masked(total.value, mask, all(part.clean for part in parts), total.negated)
-    return Masked(total.value, either(writer, [part.mask for part in parts]), clean=True)
+        return Masked(total, mask, all(part.clean for part in parts), negated)
+    return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 
 def is_scattered(writer: DerivativeWriter, part: Masked) -> bool:
     """Whether a derivative is parts of an array, with zeros around them."""
-    written = not part.negated and writer.primitive(part.value) is scatter
-    return written or part.element is not None
+    return part.element is not None or (
+        writer.primitive(part.value) is scatter and not part.negated
+    )
 
 
-def _sum(writer: DerivativeWriter, a: Masked, b: Masked) -> Masked:
-    """Return the sum of two derivatives, whose masks do not matter."""
-    if a.negated == b.negated:
-        return Masked(writer.emit(add, (a.value, b.value)), negated=a.negated)
-    plus, minus = (a, b) if b.negated else (b, a)
-    return Masked(writer.emit(subtract, (plus.value, minus.value)))
+def _total(writer: DerivativeWriter, terms: Sequence[Masked]) -> tuple[V, bool]:
+    """Return the sum of derivatives, and whether it is negated; their masks do not matter."""
+    total, negated = terms[0].value, terms[0].negated
+    for term in terms[1:]:
+        if term.negated is negated:
+            total = writer.emit(add, (total, term.value))
+        else:
+            operands = (term.value, total) if negated else (total, term.value)
+            total, negated = writer.emit(subtract, operands), False
+    return total, negated
 
 
 def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
@@ -172,7 +175,10 @@ def _gathered(writer: DerivativeWriter, terms: list[Masked]) -> Masked:
             keys, shape = writer.params(term.value)["keys"], writer.shape(term.value)
             found = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
         for key, part in found:
-            parts[key] = _sum(writer, parts[key], part) if key in parts else part
+            if key in parts:
+                total, negated = _total(writer, (parts[key], part))
+                part = Masked(total, negated=negated)
+            parts[key] = part
     values = tuple([resolved(writer, part) for part in parts.values()])
     params = (("keys", tuple(parts)), ("shape", shape))
     return Masked(writer.emit(scatter, values, params))

@@ -48,21 +48,8 @@ class Recipe:
     reads : frozenset of int
         The slots, t and constants aside, that the result depends on.
     magnitude : Recipe or None
-        The recipe of the result or, if that is `negated`, of its negative, where t is a factor.
+        The recipe itself, or that of its negative where it ends with a negation, if t is a factor.
     """
-
-    __slots__ = (
-        "bound",
-        "constants",
-        "inputs",
-        "magnitude",
-        "negated",
-        "numbers",
-        "passes",
-        "reads",
-        "result",
-        "steps",
-    )
 
     def __init__(
         self,
@@ -85,24 +72,20 @@ class Recipe:
                 needed.update(steps[number][1])
         self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
         self.bound: dict[ModuleType | None, list[Any]] = {}
-        self.negated = result >= first and steps[-1][0].signs == (-1,)
-        self.magnitude: Recipe | None = None
-        if self._is_multiple():
-            self.magnitude = self
-            if self.negated:
-                self.magnitude = Recipe(inputs, constants, steps[:-1], steps[-1][1][0])
+        self.magnitude = self._magnitude()
 
-    def _is_multiple(self) -> bool:
-        """Whether t is only multiplied, divided and negated: the sign of the result is its sign."""
-        first, multiples = self.inputs + len(self.constants), {0}
+    def _magnitude(self) -> Recipe | None:
+        """Return the recipe without a negation at the end; None unless t is a factor."""
+        multiple, first = 0, self.inputs + len(self.constants)
         for slot, (row, operands, _) in enumerate(self.steps, first):
-            if multiples.isdisjoint(operands):
-                continue
-            of_first = operands[0] in multiples and multiples.isdisjoint(operands[1:])
-            if not of_first or not (row.degrees or row.signs == (-1,)):
-                return False
-            multiples.add(slot)
-        return self.result in multiples
+            if multiple in operands:
+                if operands[0] != multiple or not (row.degrees or row.signs == (-1,)):
+                    return None
+                multiple = slot
+        if multiple < first or self.steps[multiple - first][0].signs != (-1,):
+            return self if self.result == multiple else None
+        *others, (_, (operand,), _) = self.steps
+        return Recipe(self.inputs, self.constants, others, operand)
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""

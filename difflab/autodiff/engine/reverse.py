@@ -151,11 +151,13 @@ def _products(
         recipe = sweep.recipe(rule, position, args) if active[arg] else None
         if recipe is None:
             continue
-        if recipe.magnitude is None:
+        multiple = recipe.magnitude
+        if multiple is None:
             part = Masked(recipe.stamp(builder, resolved(builder, y_bar), number, args))
         else:
-            value = recipe.magnitude.stamp(builder, y_bar.value, number, args)
-            part = Masked(value, negated=y_bar.negated != recipe.negated)
+            bar = y_bar.value
+            value = bar if multiple.passes else multiple.stamp(builder, bar, number, args)
+            part = Masked(value, negated=y_bar.negated is (multiple is recipe))
         found.append((arg, part))
     return found
 

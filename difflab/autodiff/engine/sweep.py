@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 from difflab.autodiff.engine.masked import Masked
 from difflab.autodiff.engine.recipe import Recipe, template
@@ -52,7 +51,6 @@ class Sweep:
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()
         self.spans: list[int] = self.graph.spans.tolist()
-        self._recipes: dict[Any, Recipe] = {}
         self._users: tuple[list[int], list[int]] | None = None
         self._shapes: tuple[int, Shapes] = -1, Shapes()
         self._reached: tuple[Set[int], bytearray] = (frozenset(), bytearray(len(self.graph)))
@@ -92,17 +90,14 @@ class Sweep:
     def recipe(self, rule: Elementwise, position: int, args: list[int]) -> Recipe | None:
         """Return the recorded map of a rule for one argument; None where no derivative flows."""
         rule_map = rule.maps[position]
-        if rule_map is None or rule_map in self._recipes:
-            return self._recipes.get(rule_map)
+        if rule_map is None:
+            return None
         exponent = None
         if rule.of_exponent:
             exponent, name = self.builder.constants.get(args[-1], (None, None))
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
-        found = template(rule_map, len(args), exponent)
-        if not rule.of_exponent:
-            self._recipes[rule_map] = found
-        return found
+        return template(rule_map, len(args), exponent)
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
