@@ -75,11 +75,13 @@ class LinearMap:
 
     ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
     `shapes` are the arguments' shapes. At elements that no result reads, arguments in `selects`
-    are as a branch that is not taken: they contribute exactly zero.
+    are as a branch that is not taken: they contribute exactly zero. Where the transpose writes t
+    into zeros, ``element(shapes, **params)`` gives the key, and the shape of the array.
     """
 
     transpose: Map
     selects: tuple[int, ...] = ()
+    element: Map | None = None
 
 
 @dataclass(frozen=True, slots=True)

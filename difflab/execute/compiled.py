@@ -18,10 +18,10 @@ from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
 from difflab.execute.choice import MANY_OPERATIONS, repeated
 from difflab.execute.lower.ops import FLOAT, SINGLE
+from difflab.execute.lower.scalar import computes_numbers
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, unrolled
 from difflab.execute.point_calls import PointCalls, unplanned
 from difflab.execute.targets.llvm.python_objects import layouts
-from difflab.execute.targets.python.target import computes_numbers
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
@@ -110,6 +110,7 @@ def compile(
     At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and goes over
     to machine code of the same bits after a number of calls that pay for compiling it, where there
     is such code; it is compiled in a thread, and no call waits. The sign of a nan may be another.
+    The first call of a function of numbers evaluates its graph; the code is planned for the second.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.

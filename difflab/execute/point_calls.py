@@ -6,18 +6,17 @@ import ctypes
 import sys
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
 from difflab.errors import UnsupportedError
 from difflab.execute import workers
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
+from difflab.execute.lower.scalar import evaluated
 from difflab.execute.targets.llvm.first_calls import FirstCalls
 from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.machine_call import BatchCode, MachineCall, PointCode, loaded
 from difflab.execute.targets.llvm.python_objects import layouts
-from difflab.execute.targets.python.target import evaluated
 from difflab.graph.pytree import Structure
 
 if TYPE_CHECKING:
@@ -300,9 +299,6 @@ class PointCalls(TargetDispatch):
         workers.begin(lambda: self._install(self._same_code()))
 
 
-_PLANNING = RLock()
-
-
 @lru_cache(maxsize=8)
 def unplanned(cls: Any) -> type[Any]:
     """Return a subclass whose instances are planned when more than one call needs it.
@@ -321,7 +317,7 @@ def unplanned(cls: Any) -> type[Any]:
         return self(*args, **kwargs)
 
     def planned(self: Any) -> None:
-        with _PLANNING:
+        with workers.PLANNING:
             if self.__class__ is found:  # no other thread was first
                 self._plan(self)
                 self.__class__ = cls

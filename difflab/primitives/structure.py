@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.devices import PYTORCH
-from difflab.core.primitive import Primitive, Shape, Shapes, linear
+from difflab.core.primitive import LinearMap, Primitive, Shape, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
@@ -342,7 +342,10 @@ reshape: Primitive = Primitive(
 index: Primitive = Primitive(
     name="index",
     kernel=_index,
-    rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
+    rule=LinearMap(
+        lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0]),
+        element=lambda shapes, *, key, rank: (key, shapes[0]),
+    ),
     structural=True,
     view=True,
     shape=_indexed_shape,

@@ -26,7 +26,7 @@ from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, S
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import index, not_equal
+from difflab.primitives import not_equal
 
 
 def by_reverse(function: Function) -> tuple[Sweep, Node]:
@@ -197,9 +197,9 @@ def _transposed(
     """Send a cotangent through the transpose of a linear primitive."""
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape, shapes = sweep.graph.shape(number), sweep.shapes(number)
-    if sweep.graph.primitive(number) is index and y_bar.mask is None:
+    if rule.element is not None and y_bar.mask is None:
         value = sweep.builder.spread(y_bar.value, shape)
-        return Masked(value, negated=y_bar.negated, element=(params["key"], shapes[0]))
+        return Masked(value, negated=y_bar.negated, element=rule.element(shapes, **params))
 
     def move(bar: int) -> int:
         transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)

@@ -23,15 +23,8 @@ from difflab.core.primitive import Primitive
 from difflab.execute.call_arguments import written
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.source import compiled
-from difflab.execute.lower.schedule import (
-    PICKING,
-    ScalarProgram,
-    Schedule,
-    point_by_point,
-)
-from difflab.graph.function import Function
-from difflab.graph.ir import Graph, Shape
-from difflab.primitives import scatter
+from difflab.execute.lower.schedule import ScalarProgram, point_by_point
+from difflab.graph.ir import Shape
 
 _PIECE = 400  # statements per function
 _LONGEST = 12  # operations per expression
@@ -51,51 +44,8 @@ _ARRAYS = {
     "written": written,
 }
 
-_MOVES = PICKING | {scatter}
-"""Rows that only move elements; others add or compute."""
-
 Parts = list["str | int"]
 Forms = Callable[[Primitive], tuple[str, dict[str, Any]]]
-
-
-def computes_numbers(graph: Graph) -> bool:
-    """Whether operations compute numbers, and those on arrays only move elements to one place."""
-    arrays = graph.shape_ids != 0
-    if any(row.shape is not None and row not in _MOVES for row in graph.primitives):
-        return False
-    return not (graph.matching(lambda row: row.shape is None) & arrays).any()
-
-
-def evaluated(function: Function, numbers: Sequence[float]) -> list[Any] | None:
-    """Return the outputs at one point as code would, without a program; None where code differs.
-
-    Planning takes twice as long, which only later calls pay off. The function `computes_numbers`.
-    """
-    schedule, iterator = Schedule.started(function)
-    steps, parts = list(iterator), function.split(np.array(numbers))
-    values = {**schedule.known, **dict(zip(function.input_nodes, map(_plain, parts), strict=True))}
-    try:
-        for node, row, args, params in steps:
-            if row.shape is None:
-                values[node] = scalar.called(row)(*[values[arg] for arg in args])
-                continue
-            if row is scatter and len(args) > max(1, len(_elements(params["keys"]))):
-                return None  # parts may be added up
-            values[node] = _plain(row.at_point(np, params)(*[values[arg] for arg in args]))
-    except (ArithmeticError, ValueError):
-        return None
-    outputs = [values[node] for node in schedule.outputs]
-    return [np.array(value) if type(value) is np.ndarray else value for value in outputs]
-
-
-def _elements(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-    """Return those of the keys that are of one element."""
-    return {key for key in keys if not any(isinstance(entry, tuple) for entry in key)}
-
-
-def _plain(value: Any) -> Any:
-    """Return an array without axes as Python's number."""
-    return value if value.ndim else value.item()
 
 
 class PythonTarget:
