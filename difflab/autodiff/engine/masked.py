@@ -84,13 +84,6 @@ def resolved(writer: DerivativeWriter, part: Masked) -> V:
     return writer.emit(where, (part.mask, part.value, writer.constant(0)))
 
 
-def written(writer: DerivativeWriter, part: Masked) -> Masked:
-    """Return a derivative written out, under its mask."""
-    if part.negated or part.element is not None:
-        return Masked(resolved(writer, part))
-    return part
-
-
 def moved(writer: DerivativeWriter, part: Masked, move: Callable[[V], V], *, final: bool) -> Masked:
     """Apply a linear map that may mix elements to a derivative, and to its mask unless it is final.
 
@@ -118,26 +111,12 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
     whole: list[Masked] = []
     scattered: list[Masked] = []
     for term in terms:
-        (scattered if is_scattered(writer, term) else whole).append(term)
+        of_array = not term.negated and writer.primitive(term.value) is scatter
+        (scattered if of_array or term.element is not None else whole).append(term)
     if len(scattered) > 1:
         terms = [*whole, _gathered(writer, scattered)]
     elif scattered:
         terms = [term if term.element is None else Masked(resolved(writer, term)) for term in terms]
-    total, negated = _total(writer, terms)
-    if shared:
-        return Masked(total, mask, all(part.clean for part in parts), negated)
-    return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
-
-
-def is_scattered(writer: DerivativeWriter, part: Masked) -> bool:
-    """Whether a derivative is parts of an array, with zeros around them."""
-    return part.element is not None or (
-        writer.primitive(part.value) is scatter and not part.negated
-    )
-
-
-def _total(writer: DerivativeWriter, terms: Sequence[Masked]) -> tuple[V, bool]:
-    """Return the sum of derivatives, and whether it is negated; their masks do not matter."""
     total, negated = terms[0].value, terms[0].negated
     for term in terms[1:]:
         if term.negated is negated:
@@ -145,7 +124,9 @@ def _total(writer: DerivativeWriter, terms: Sequence[Masked]) -> tuple[V, bool]:
         else:
             operands = (term.value, total) if negated else (total, term.value)
             total, negated = writer.emit(subtract, operands), False
-    return total, negated
+    if shared:
+        return Masked(total, mask, all(part.clean for part in parts), negated)
+    return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 
 def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
@@ -175,10 +156,7 @@ def _gathered(writer: DerivativeWriter, terms: list[Masked]) -> Masked:
             keys, shape = writer.params(term.value)["keys"], writer.shape(term.value)
             found = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
         for key, part in found:
-            if key in parts:
-                total, negated = _total(writer, (parts[key], part))
-                part = Masked(total, negated=negated)
-            parts[key] = part
+            parts[key] = accumulate(writer, [parts[key], part]) if key in parts else part
     values = tuple([resolved(writer, part) for part in parts.values()])
     params = (("keys", tuple(parts)), ("shape", shape))
     return Masked(writer.emit(scatter, values, params))

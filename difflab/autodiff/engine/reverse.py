@@ -12,21 +12,13 @@ from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.engine.argumentwise import pulled
 from difflab.autodiff.engine.custom import pulled_all
-from difflab.autodiff.engine.masked import (
-    Masked,
-    accumulate,
-    both,
-    is_scattered,
-    moved,
-    resolved,
-    written,
-)
+from difflab.autodiff.engine.masked import Masked, accumulate, both, moved, resolved
 from difflab.autodiff.engine.sweep import Sweep, element_origins, filled, packed, spread, unit
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import not_equal
+from difflab.primitives import not_equal, scatter
 
 
 def by_reverse(function: Function) -> tuple[Sweep, Node]:
@@ -88,10 +80,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
             if simpler is None:
                 continue
             y_bar = simpler
-        if y_bar.element is not None:
-            y_bar = written(builder, y_bar)
+        if y_bar.element is not None or (y_bar.negated and number in wanted):
+            y_bar = Masked(resolved(builder, y_bar))
         if number in wanted:
-            found[number] = y_bar = written(builder, y_bar)
+            found[number] = y_bar
         if opcode[number] < FIRST_ROW:
             continue
         for arg, part in _contributions(sweep, number, y_bar, active):
@@ -108,9 +100,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
 
 def _join(sweep: Sweep, parts: list[Masked]) -> None:
     """Add two cotangents, unless a later one could join them better."""
-    builder = sweep.builder
-    if not any(part.mask is not None or is_scattered(builder, part) for part in parts):
-        parts[:] = [accumulate(builder, parts)]
+    rows = [sweep.builder.primitive(part.value) for part in parts]
+    pending = any(part.mask is not None or part.element is not None for part in parts)
+    if not pending and scatter not in rows:
+        parts[:] = [accumulate(sweep.builder, parts)]
 
 
 def _contributions(
@@ -118,15 +111,13 @@ def _contributions(
 ) -> list[tuple[int, Masked]]:
     """Return what a node's cotangent contributes to each argument a derivative flows to."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
-    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
-    if isinstance(rule, Elementwise) and y_bar.mask is None:
-        return _products(sweep, number, args, rule, y_bar, active)
-    if not isinstance(rule, LinearMap):
-        y_bar = written(sweep.builder, y_bar)
+    if y_bar.negated and not isinstance(rule, Elementwise | LinearMap):
+        y_bar = Masked(resolved(sweep.builder, y_bar))
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
     found: list[tuple[int, Masked]] = []
+    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -135,29 +126,6 @@ def _contributions(
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
-        found.append((arg, part))
-    return found
-
-
-def _products(
-    sweep: Sweep, number: int, args: list[int], rule: Elementwise, y_bar: Masked, active: bytearray
-) -> list[tuple[int, Masked]]:
-    """Return what a cotangent without a mask contributes to arguments; signs wait for the sums."""
-    builder = sweep.builder
-    if y_bar.negated and builder.number(y_bar.value) is not None:
-        y_bar = written(builder, y_bar)
-    found = []
-    for position, arg in enumerate(args):
-        recipe = sweep.recipe(rule, position, args) if active[arg] else None
-        if recipe is None:
-            continue
-        multiple = recipe.magnitude
-        if multiple is None:
-            part = Masked(recipe.stamp(builder, resolved(builder, y_bar), number, args))
-        else:
-            bar = y_bar.value
-            value = bar if multiple.passes else multiple.stamp(builder, bar, number, args)
-            part = Masked(value, negated=y_bar.negated is (multiple is recipe))
         found.append((arg, part))
     return found
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from itertools import product
 
-from difflab.autodiff.engine.masked import Masked
-from difflab.autodiff.engine.recipe import Recipe, template
+from difflab.autodiff.engine.masked import Masked, resolved
+from difflab.autodiff.engine.recipe import template
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
 from difflab.core.primitive import Elementwise, Shapes
@@ -77,18 +77,6 @@ class Sweep:
 
         None where no derivative flows.
         """
-        found = self.recipe(rule, position, args)
-        if found is None:
-            return None
-        if found.passes and not part.clean:
-            return part
-        value = found.stamp(self.builder, part.value, number, args)
-        if part.mask is None:
-            return Masked(value)
-        return self.zeros.stamped(found, value, part, [part.value, number, *args])
-
-    def recipe(self, rule: Elementwise, position: int, args: list[int]) -> Recipe | None:
-        """Return the recorded map of a rule for one argument; None where no derivative flows."""
         rule_map = rule.maps[position]
         if rule_map is None:
             return None
@@ -97,7 +85,19 @@ class Sweep:
             exponent, name = self.builder.constants.get(args[-1], (None, None))
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
-        return template(rule_map, len(args), exponent)
+        found = template(rule_map, len(args), exponent)
+        builder, multiple = self.builder, found.magnitude
+        if part.negated and (multiple is None or builder.number(part.value) is not None):
+            part = Masked(resolved(builder, part))
+        if part.mask is None and multiple is not None:
+            value = multiple.stamp(builder, part.value, number, args)
+            return Masked(value, negated=part.negated is (multiple is found))
+        if found.passes and not part.clean:
+            return part
+        value = found.stamp(builder, part.value, number, args)
+        if part.mask is None:
+            return Masked(value)
+        return self.zeros.stamped(found, value, part, [part.value, number, *args])
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
