@@ -87,11 +87,17 @@ class Sweep:
                 exponent = None
         found = template(rule_map, len(args), exponent)
         builder, multiple = self.builder, found.magnitude
-        if part.negated and (multiple is None or builder.number(part.value) is not None):
+        if part.negated and multiple is None:
             part = Masked(resolved(builder, part))
         if part.mask is None and multiple is not None:
             value = multiple.stamp(builder, part.value, number, args)
-            return Masked(value, negated=part.negated is (multiple is found))
+            made = Masked(value, negated=part.negated is (multiple is found))
+            # The negative of a number or of a difference is one.
+            return (
+                Masked(resolved(builder, made))
+                if made.negated and builder.reducible[value]
+                else made
+            )
         if found.passes and not part.clean:
             return part
         value = found.stamp(builder, part.value, number, args)
