@@ -73,11 +73,13 @@ class LinearMap:
 
     ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
     `shapes` are the arguments' shapes. At elements that no result reads, arguments in `selects`
-    are as a branch that is not taken: they contribute exactly zero.
+    are as a branch that is not taken: they contribute exactly zero. Where the transpose writes t
+    into zeros, ``element(shapes, **params)`` gives the key, and the shape of the array.
     """
 
     transpose: Map
     selects: tuple[int, ...] = ()
+    element: Map | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,14 +387,14 @@ class Primitive:
         if found is None:
             if len(self._computers) >= REMEMBERED:
                 self._computers.clear()
-            kwargs = dict(params)
-            found = (
-                partial(self.computer(xp), **kwargs)
-                if self.unbatched is None
-                else with_scalars(xp, self.unbatched(xp, **kwargs))
-            )
-            self._computers[xp, params] = found
+            found = self._computers[xp, params] = self.at_point(xp, dict(params))
         return found
+
+    def at_point(self, xp: ModuleType, params: dict[str, Any]) -> Callable[..., Any]:
+        """Return the kernel as `unbatched_computer` does, not cached."""
+        if self.unbatched is None:
+            return partial(self.computer(xp), **params)
+        return with_scalars(xp, self.unbatched(xp, **params))
 
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:
         kernel = self.kernel

@@ -16,10 +16,11 @@ from difflab.core.apply import array_module
 from difflab.core.conversions import host_numbers
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_numbers, real, written
-from difflab.execute.choice import repeated
+from difflab.execute.choice import MANY_OPERATIONS, repeated
 from difflab.execute.lower.ops import FLOAT, SINGLE
+from difflab.execute.lower.scalar import computes_numbers
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, unrolled
-from difflab.execute.point_calls import PointCalls
+from difflab.execute.point_calls import PointCalls, unplanned
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
@@ -109,6 +110,7 @@ def compile(
     At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and goes over
     to machine code of the same bits after a number of calls that pay for compiling it, where there
     is such code; it is compiled in a thread, and no call waits. The sign of a nan may be another.
+    The first call of a function of numbers evaluates its graph; the code is planned for the second.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.
@@ -141,29 +143,46 @@ def compile(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads must be a positive integer, not {threads!r}")
     real = check_dtype("compile", dtype)
-    vectors = repeated(f, target, real)
     require_flag(packed, "packed", "compile")
-    steps: Schedule | ScalarProgram
-    arrays = ""
-    try:
-        steps = ScalarProgram.of(vectors)
-    except UnsupportedError as error:
-        steps = Schedule.of(vectors)
-        arrays = error.args[0] if vectors is f else _repetition(f, steps)
-        if target == "python" and sum_in_order in vectors.graph.primitives:
-            steps = unrolled(steps, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
-        elif packed and len(f.inputs) >= MANY_INPUTS:
-            vectors = rolled(flattened(vectors), least=0)
-            steps = Schedule.of(vectors)
-    if target == "python" and isinstance(steps, Schedule):
-        raise UnsupportedError(
-            f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
-        )
+    vectors = repeated(f, target, real)
     kind = PackedCompiled if packed else Compiled
-    found = kind(f, target, threads, vectors, steps, arrays, real)
+
+    def plan(found: Compiled) -> None:
+        kind.__init__(found, f, target, threads, *_steps(f, vectors, target, packed), real)
+
+    usual = target == "auto" and real == FLOAT and timeout is None
+    if usual and vectors is f and 2 * len(f.graph) < MANY_OPERATIONS and computes_numbers(f.graph):
+        found: Compiled = object.__new__(unplanned(kind))
+        given = {"function": f, "target": target, "threads": threads, "dtype": real}
+        vars(found).update(given, _plan=plan)
+        return found
+    found = object.__new__(kind)
+    plan(found)
     if timeout is not None:
         found.limit(timeout)
     return found.specialised()
+
+
+def _steps(
+    f: Function, vectors: Function, target: str, packed: bool
+) -> tuple[Function, Schedule | ScalarProgram, str]:
+    """Return the function that is computed, its operations, and why they are on arrays."""
+    try:
+        return vectors, ScalarProgram.of(vectors), ""
+    except UnsupportedError as error:
+        schedule = Schedule.of(vectors)
+        arrays = error.args[0] if vectors is f else _repetition(f, schedule)
+    if target == "python" and sum_in_order in vectors.graph.primitives:
+        # Scalar before it was rolled.
+        return vectors, unrolled(schedule, MOST_SCALAR_OPERATIONS), arrays
+    if target == "python":
+        raise UnsupportedError(
+            f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
+        )
+    if packed and len(f.inputs) >= MANY_INPUTS:
+        vectors = rolled(flattened(vectors), least=0)
+        schedule = Schedule.of(vectors)
+    return vectors, schedule, arrays
 
 
 def check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
@@ -257,12 +276,12 @@ class Compiled(PointCalls):
                 return out
             results = self(*args, **named)
             return results if out is None else written(results, out)
-        plain = len(args) == self._numbers and not kwargs
-        numbers = plain_numbers(args) if plain else None
+        numbers = self._point(args, kwargs)
         if numbers is not None:
             results = self._at(numbers)
             if results is not None:
                 return self.function.returned(results)
+        plain = len(args) == self._numbers and not kwargs
         batch = common_shape(args, self.dtype) if plain else None
         if batch is not None and not self._choice.device:
             return self._results(args, batch)
@@ -281,6 +300,11 @@ class Compiled(PointCalls):
             return self.function.returned(results)
         values = [real(value, self.dtype) for value in inputs]
         return self._results(values, self.function.batch(values))
+
+    def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
+        """Return the numbers of a call at one point; None for other arguments."""
+        plain = len(args) == self._numbers and not kwargs
+        return plain_numbers(args) if plain else None
 
     @cached_property
     def _numbers(self) -> int:
@@ -362,6 +386,12 @@ class PackedCompiled(Compiled):
             if results is not None:
                 return self.function.returned(results)
         return self._results(self._lowered.split(packed), packed.shape[:-1])
+
+    def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
+        """Return the numbers of a call at one point; None for other arguments."""
+        points: Any = args[0] if len(args) == 1 and not kwargs else None
+        plain = type(points) is np.ndarray and points.dtype == FLOAT
+        return points.tolist() if plain and points.shape == (self.function.n,) else None
 
     def _packed_on_device(self, points: Any) -> Any:
         """Return the outputs at packed points on a GPU."""

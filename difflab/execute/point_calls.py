@@ -15,7 +15,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute import workers
 from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.ops import FLOAT
-from difflab.execute.lower.scalar import LIBRARY, expression_form
+from difflab.execute.lower.scalar import LIBRARY, evaluated, expression_form
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import writer
 from difflab.execute.targets.llvm.first_calls import FirstCalls
@@ -345,7 +345,8 @@ class PointCalls(TargetDispatch):
         calls = self._pays_off
         then = PointCalls._paid if calls else None
         plain = self.function.structure is None
-        entry = self._python.entry(packed=self.packed, calls=calls, then=then) if plain else None
+        left = calls - self._calls
+        entry = self._python.entry(packed=self.packed, calls=left, then=then) if plain else None
         if entry is not None:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
@@ -359,6 +360,39 @@ class PointCalls(TargetDispatch):
         if entry is not None:
             type(self).__call__ = entry[1]  # type: ignore[method-assign]
         workers.begin(lambda: self._install(self._same_code()))
+
+
+@lru_cache(maxsize=8)
+def unplanned(cls: Any) -> type[Any]:
+    """Return a subclass whose instances are planned when more than one call needs it.
+
+    The first call evaluates the graph, since the plan costs as much as two such calls. What
+    initialises an instance is its attribute ``_plan``.
+    """
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        numbers = None if self._calls else self._point(args, kwargs)
+        results = None if numbers is None else evaluated(self.function, numbers)
+        if results is not None:
+            self._calls = 1
+            return self.function.returned(results)
+        planned(self)
+        return self(*args, **kwargs)
+
+    def planned(self: Any) -> None:
+        with workers.PLANNING:
+            if self.__class__ is found:  # no other thread was first
+                self._plan(self)
+                self.__class__ = cls
+                self.specialised()
+
+    def attribute(self: Any, name: str) -> Any:
+        planned(self)
+        return object.__getattribute__(self, name)
+
+    members = {"__call__": call, "__getattr__": attribute, "__module__": cls.__module__}
+    found: type[Any] = type(cls.__name__, (cls,), members)
+    return found
 
 
 @lru_cache(maxsize=8)

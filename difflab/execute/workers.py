@@ -96,6 +96,8 @@ def _run_on_all(run: Callable[[], None], threads: int, stop: Callable[[], None])
 
 _TURN = threading.RLock()
 """Held by the thread that works: one at a time, and none while the process is copied by a fork."""
+PLANNING = threading.RLock()
+"""Held by the thread that plans a function, while another thread may call it; by no copy."""
 _STARTED: list[threading.Thread] = []
 _SECONDS = 2e-4
 """Seconds after which threads of Python take turns during the work, instead of 5 ms.
@@ -150,16 +152,20 @@ def finish() -> None:
 def _before_fork() -> None:
     finish()  # a copy of a process with threads may hang in locks of other libraries
     _TURN.acquire()
+    PLANNING.acquire()
+
+
+def _released() -> None:
+    PLANNING.release()
+    _TURN.release()
 
 
 def _after_fork() -> None:
     """Forget threads, which a copy of the process has not, and the pools of them."""
     _pools.clear()
     _STARTED.clear()
-    _TURN.release()
+    _released()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_TURN.release, after_in_child=_after_fork
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_released, after_in_child=_after_fork)

@@ -1,6 +1,6 @@
 """Terms of a sum that are written alike, but for the elements of vectors in them.
 
-Large programs are sums of such terms. The second one of a form makes a template: what the parser
+Large programs are sums of such terms. The first one of a form makes a template: what the parser
 emits for it, with a slot for each element. The terms that follow are recognised by their text and
 emitted from the template, without tokens; nodes and spans are those that the parser gives them.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError
-from difflab.graph.ir import CONSTANT, INPUT
+from difflab.graph.ir import CONSTANT
 from difflab.language.lexer import TokenKind
 from difflab.language.operators import PRIMITIVE
 from difflab.language.placing import indexed
@@ -27,9 +27,9 @@ _OTHER = re.compile(r"[\[\];,:=#\n\r\u2028\u2029]")
 """What a term with a template does not contain besides its elements."""
 _LONGEST = 1000
 """Characters of a term that may have a template."""
-_WORTH = 10
+_WORTH = 4
 """Terms that follow, at least, with the beginning of a term whose template is worth making."""
-SHORTEST = 60
+SHORTEST = 30
 """Characters of a program in which as many terms may follow."""
 _FORMS = 16
 """Forms that are remembered; a program of more is no repetition."""
@@ -89,38 +89,44 @@ class AlikeTerms:
         self.parser = parser
         self.templates: dict[str, _Template | None] = {}
         self.seen: set[tuple[str, ...]] = set()
-        self.begin = len(parser.text)
+        self.begin = 0
 
     def follow(self, start: int, end: int) -> int:
         """Emit the terms after the sign at ``text[start:end]`` that have templates.
 
         Returns where what the parser has to read begins.
         """
-        self._remember(self.begin, start)
         text, position = self.parser.text, end
+        self._remember(text[max(self.begin, self.parser.starts[-1]) : start].lstrip(" "), start)
         while True:
             bracket = text.find("[", position, position + _LONGEST) + 1
-            template = self.templates.get(text[position:bracket]) if bracket else None
-            after = template and self._emitted(template, position)
+            head = text[position:bracket].lstrip(" ")
+            template = self.templates.get(head)
+            after = template and self._emitted(template, bracket - len(head))
             if not after:
                 self.begin = position
                 return position
             position = after
 
-    def _remember(self, begin: int, stop: int) -> None:
-        """Make a template of the form of a term that was read, if it is the second of the form."""
-        text, length = self.parser.text, stop - begin
-        if not 0 < length <= _LONGEST:
+    def _remember(self, term: str, stop: int) -> None:
+        """Make a template of a term that was read before `stop`, if its form comes again."""
+        text = self.parser.text
+        if not 0 < len(term) <= _LONGEST:
             return
-        term = text[begin:stop]
         form = tuple(_ELEMENT.split(term))
         if len(form) == 1 or (head := form[0] + form[1]) in self.templates:
             return
-        if form in self.seen:
+        if form in self.seen or self._follows(form, text.find(head, stop)):
             worth = text.count(head, stop) >= _WORTH
             self.templates[head] = self._template(form) if worth else None
         elif len(self.seen) < _FORMS:
             self.seen.add(form)
+
+    def _follows(self, form: tuple[str, ...], begin: int) -> bool:
+        """Whether a term of a form begins at a position, which is -1 for none."""
+        *before, last = form
+        found = _ELEMENT.split(self.parser.text[begin : begin + _LONGEST], len(form) // 2)
+        return begin >= 0 and found[:-1] == before and found[-1].startswith(last)
 
     def _template(self, form: tuple[str, ...]) -> _Template | None:
         """Return the template of a form; None if terms of it are left to the parser."""
@@ -152,18 +158,18 @@ class AlikeTerms:
         numbers = {f"{slot}{number}": number for number in range(1, len(ends))}
         slots, steps = [0] * len(made), []
         for node, (opcode, span) in enumerate(zip(made.opcode, made.spans, strict=True)):
-            name = made.names.get(node, "")
+            name, row = made.names.get(node, ""), made.primitive(node)
             places = place(span >> 32), place(span & 0xFFFFFFFF)
             if opcode == CONSTANT:
                 slots[node] = builder.constant(*made.constants[node])
             elif name in numbers:
                 steps.append(_Step(node, None, (numbers[name],), *places))
-            elif opcode == INPUT:
+            elif row is None:
                 slots[node] = scope.nodes[name]
                 if builder.shape(slots[node]):
                     return None
             else:
-                steps.append(_Step(node, made.primitive(node), made.arguments(node), *places))
+                steps.append(_Step(node, row, made.arguments(node), *places))
         result, _, right = small.outputs[0]
         heads = [(before + name, len(name)) for before, name in zip(literals, names, strict=False)]
         return _Template(heads, literals[-1], slots, steps, place(right), result)
@@ -191,11 +197,14 @@ class AlikeTerms:
             return 0
         if not all(map(self._is_element, names[1:])):
             return 0
-        emit, slots = parser.builder.emit, template.slots.copy()
+        emit, slots, elements = parser.builder.emit, template.slots.copy(), parser.elements
         for slot, row, args, (first, before), (last, behind) in template.steps:
             span = ends[first] + before, ends[last] + behind
             if row is None:
-                slots[slot] = self._element(names[args[0]], span)
+                name = names[args[0]]
+                slots[slot] = elements.get(name) or self._element(name, span)
+            elif len(args) == 2:  # most steps
+                slots[slot] = emit(row, (slots[args[0]], slots[args[1]]), (), span)
             else:
                 slots[slot] = emit(row, [slots[arg] for arg in args], (), span)
         last, behind = template.end

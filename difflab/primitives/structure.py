@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.apply import PYTORCH
-from difflab.core.primitive import Primitive, Shape, Shapes, linear
+from difflab.core.primitive import LinearMap, Primitive, Shape, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
@@ -35,7 +35,7 @@ def _batch(value: Array, rank: int) -> Shape:
 def common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) -> Shape:
     """Return the batch shape that the values of several parts broadcast to."""
     batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    common: Shape = np.broadcast_shapes(*batches)
+    common: Shape = batches.pop() if len(batches) == 1 else np.broadcast_shapes(*batches)
     return common
 
 
@@ -168,6 +168,14 @@ def _picker(xp: ModuleType, *, key: Key, rank: int) -> Callable[[Array], Array]:
 
 def _scatterer(xp: ModuleType, *, keys: tuple[Key, ...], shape: Shape) -> Callable[..., Array]:
     """Return `_scatter` for values without batch axes; the key of one part is decoded once."""
+    if len(shape) == 1 and keys and not any(isinstance(key[0], tuple) for key in keys):
+        elements = ([key[0] for key in keys],)
+
+        def collected(*parts: Array) -> Array:
+            stack = _stack(xp, tuple([as_array(xp, part) for part in parts]), ())
+            return placed(xp, xp.zeros(shape, dtype=stack.dtype), elements, stack)
+
+        return collected
     if len(keys) != 1:
         return partial(_scatter, xp, keys=keys, shape=shape)
     places = decoded(keys[0])
@@ -189,6 +197,13 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
         core = part.shape[part.ndim - rank :]
         flat.append(xp.broadcast_to(part, batch + core).reshape((*batch, math.prod(core))))
     return xp.concatenate(flat, axis=-1)
+
+
+def _packer(xp: ModuleType, *, ranks: tuple[int, ...]) -> Callable[..., Array]:
+    """Return `_pack` for values without batch axes."""
+    if not any(ranks):
+        return lambda *parts: _stack(xp, tuple([as_array(xp, part) for part in parts]), ())
+    return lambda *parts: xp.concatenate([as_array(xp, part).reshape(-1) for part in parts])
 
 
 def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
@@ -327,7 +342,10 @@ reshape: Primitive = Primitive(
 index: Primitive = Primitive(
     name="index",
     kernel=_index,
-    rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
+    rule=LinearMap(
+        lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0]),
+        element=lambda shapes, *, key, rank: (key, shapes[0]),
+    ),
     structural=True,
     view=True,
     shape=_indexed_shape,
@@ -364,6 +382,7 @@ pack: Primitive = Primitive(
     in_order=True,
     glyph="[ , ]",
     shape=_packed_shape,
+    unbatched=_packer,
     stacked=lambda size, args, *, ranks: packed_stacks(stacks(size, args), ranks),
 )
 sum_: Primitive = Primitive(

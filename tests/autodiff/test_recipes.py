@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import difflab as dl
 from difflab.autodiff.engine.recipe import template
-from difflab.primitives import dpower, multiply, power
+from difflab.autodiff.engine.reverse import by_reverse
+from difflab.primitives import dpower, multiply, negative, power, scatter
 from tests.support.rows import for_each
 
 X = 1.7
@@ -44,3 +46,16 @@ def test_exponents_of_one_value_and_two_types_have_a_recipe_each() -> None:
         constants = dl.gradient(dl.parse(text)).graph.constants.values()
         assert kind in {type(value) for value, _ in constants if value == 3}
         assert {type(value) for value, _ in constants if value == 3} == {kind}
+
+
+def test_a_reverse_sweep_appends_no_sign_and_no_element_that_is_dropped() -> None:
+    terms = " + ".join(
+        f"sin(x[{i}]*x[{i + 1}])*exp(-x[{i}]^2)/(1 + x[{i + 1}]^2)" for i in range(4)
+    )
+    function = dl.parse(f"x: [5]\n{terms}")
+    sweep, slope = by_reverse(function)
+    graph = sweep.builder.graph()
+    numbers = graph.numbers_after([*function.outputs, slope.id])
+    dropped = [graph.primitive(node) for node in np.flatnonzero(numbers < 0).tolist()]
+    assert negative not in dropped
+    assert scatter not in dropped

@@ -28,7 +28,7 @@ from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.execute.targets.python.target import FEW_CALLS, PythonTarget
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, scatter
 from tests.execute.test_machine_call import bits, passed_on
 
 pytest.importorskip("llvmlite")
@@ -375,3 +375,83 @@ def test_a_process_that_ends_or_forks_meanwhile(then: str) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert set(map(float, done.stdout.split())) == {math.sin(2.0) * 5.0}
+
+
+def is_planned(fast: Compiled) -> bool:
+    """Return whether a compiled function has its operations, without asking it for them."""
+    return "_steps" in vars(fast)
+
+
+PLANNED_LATE = (
+    SEED,
+    "x: [3]; x[0]*x[1] + x[2]^2",
+    "x < y",
+    "2*x^-1 + x^3 + 1/7",
+    "x: [3]; [x[2], x[0]]",
+    "exp(x)*sqrt(y)",
+)
+
+
+@pytest.mark.parametrize("text", PLANNED_LATE)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_first_call_has_the_bits_of_the_later_ones(text: str, packed: bool) -> None:
+    function = dl.parse(text)
+    for derived in (function, *([dl.gradient(function)] if function.m == 1 else [])):
+        for scale in (0.7, -3.0, 1e200, 0.0, math.inf):
+            point = scale * np.arange(1.0, derived.n + 1)
+            fast = dl.compile(derived, packed=packed)
+            args = [point] if packed else derived.split(point)
+            args = [arg if arg.ndim else float(arg) for arg in args]
+            first = bits(fast(*args))
+            assert bits(fast(*args)) == first
+            assert is_planned(fast)
+            assert bits(dl.compile(derived, "python", packed=packed)(*args)) == first
+
+
+def test_the_second_call_plans_what_the_first_one_evaluates() -> None:
+    fast = seed()
+    first = fast(2.0, 5.0)
+    assert not is_planned(fast)
+    assert bits(fast(2.0, 5.0)) == bits(first)
+    assert is_planned(fast)
+    assert type(fast).__mro__.count(Compiled) == 1
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        lambda fast: fast.reason,
+        lambda fast: fast(np.ones(3), 5.0),
+        lambda fast: pickle.loads(pickle.dumps(fast))(2.0, 5.0),
+        lambda fast: copy.copy(fast),
+        lambda fast: fast(2.0, 5.0, out=(np.empty(()), np.empty(2))),
+    ],
+)
+def test_what_is_more_than_a_call_at_a_point_plans(used: Any) -> None:
+    fast = seed()
+    used(fast)
+    assert is_planned(fast)
+    assert bits(fast(2.0, 5.0)) == bits(seed()(2.0, 5.0))
+
+
+def test_parts_that_are_added_up_are_planned_at_once() -> None:
+    keys = (((0, 2, 1),), ((1, 3, 1),))
+    added = dl.trace(lambda x: scatter(x[:2], x[1:], keys=keys, shape=(3,)), np.ones(3))
+    fast = dl.compile(added, packed=True)
+    assert fast(np.array([1.0, 2.0, 4.0])).tolist() == [1.0, 4.0, 4.0]
+    assert is_planned(fast)
+
+
+def test_threads_plan_once() -> None:
+    fast, made = seed(), []
+    plan = fast._plan
+    vars(fast)["_plan"] = lambda found: (made.append(1), plan(found))
+    fast(2.0, 5.0)
+    expected, found = bits(seed()(2.0, 5.0)), []
+    threads = [threading.Thread(target=lambda: found.append(bits(fast(2.0, 5.0)))) for _ in "1234"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+    assert found == [expected] * 4

@@ -85,7 +85,10 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
             if dot is not None
             if (part := sweep.stamped(number, args, rule, position, dot)) is not None
         ]
-        return accumulate(sweep.builder, parts) if parts else None
+        if not parts:
+            return None
+        y_dot = accumulate(sweep.builder, parts)
+        return Masked(resolved(sweep.builder, y_dot)) if y_dot.negated else y_dot
     if isinstance(rule, ByArgument):
         flowing = [
             pushed(sweep, number, rule, position, dot)

@@ -57,7 +57,9 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
         return _by_forward(function) if function.n <= function.m else by_reverse(function)
     trials = [by_reverse(function), _by_forward(function)]
     if min(function.n, function.m) > 1:
-        shared = _by_elimination(function, max(len(sweep.builder) for sweep, _ in trials))
+        # Elimination appends nodes that are folded away later; sweeps append few.
+        limit = 3 * max(len(sweep.builder) for sweep, _ in trials) // 2
+        shared = _by_elimination(function, limit)
         trials += [] if shared is None else [shared]
     return min(trials, key=_operations)
 

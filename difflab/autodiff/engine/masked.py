@@ -15,7 +15,17 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import add, logical_and, logical_or, multiply, not_equal, scatter, where
+from difflab.primitives import (
+    add,
+    logical_and,
+    logical_or,
+    multiply,
+    negative,
+    not_equal,
+    scatter,
+    subtract,
+    where,
+)
 
 V = Any
 """A node's number in a graph, or a value."""
@@ -49,17 +59,28 @@ class Masked:
 
     A `clean` derivative is already zero where its mask is false. The mask is kept because a
     product with a singular slope may follow.
+
+    A contribution without a mask may wait for its sum: it is −value where it is `negated`, and
+    the array with that `element`, a key and a shape, and zeros. The sum needs neither of them.
     """
 
     value: V
     mask: V | None = None
     clean: bool = False
+    negated: bool = False
+    element: tuple[Any, tuple[int, ...]] | None = None
 
 
 def resolved(writer: DerivativeWriter, part: Masked) -> V:
-    """Return a derivative that is zero where its mask is false."""
+    """Return a derivative, written out, that is zero where its mask is false."""
+    value = part.value
+    if part.negated:
+        value = writer.emit(negative, (value,))
+    if part.element is not None:
+        key, shape = part.element
+        value = writer.emit(scatter, (value,), (("keys", (key,)), ("shape", shape)))
     if part.mask is None or part.clean:
-        return part.value
+        return value
     return writer.emit(where, (part.mask, part.value, writer.constant(0)))
 
 
@@ -86,18 +107,25 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
     mask = parts[0].mask
     # The same node, or the same object.
     shared = all(part.mask is mask or (type(mask) is int and part.mask == mask) for part in parts)
-    terms = [part.value if shared else resolved(writer, part) for part in parts]
-    whole: list[V] = []
-    scattered: list[V] = []
+    terms = parts if shared else [Masked(resolved(writer, part)) for part in parts]
+    whole: list[Masked] = []
+    scattered: list[Masked] = []
     for term in terms:
-        (scattered if writer.primitive(term) is scatter else whole).append(term)
+        of_array = not term.negated and writer.primitive(term.value) is scatter
+        (scattered if of_array or term.element is not None else whole).append(term)
     if len(scattered) > 1:
         terms = [*whole, _gathered(writer, scattered)]
-    total = terms[0]
+    elif scattered:
+        terms = [term if term.element is None else Masked(resolved(writer, term)) for term in terms]
+    total, negated = terms[0].value, terms[0].negated
     for term in terms[1:]:
-        total = writer.emit(add, (total, term))
+        if term.negated is negated:
+            total = writer.emit(add, (total, term.value))
+        else:
+            operands = (term.value, total) if negated else (total, term.value)
+            total, negated = writer.emit(subtract, operands), False
     if shared:
-        return Masked(total, mask, all(part.clean for part in parts))
+        return Masked(total, mask, all(part.clean for part in parts), negated)
     return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 
@@ -117,12 +145,18 @@ def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     return union
 
 
-def _gathered(writer: DerivativeWriter, terms: list[V]) -> V:
+def _gathered(writer: DerivativeWriter, terms: list[Masked]) -> Masked:
     """Merge scatters into arrays of one shape; parts with the same key are added first."""
-    parts: dict[Any, V] = {}
+    parts: dict[Any, Masked] = {}
     for term in terms:
-        keys = writer.params(term)["keys"]
-        for part, key in zip(writer.arguments(term), keys, strict=True):
-            parts[key] = writer.emit(add, (parts[key], part)) if key in parts else part
-    params = (("keys", tuple(parts)), ("shape", writer.shape(terms[0])))
-    return writer.emit(scatter, tuple(parts.values()), params)
+        if term.element is not None:
+            key, shape = term.element
+            found = [(key, Masked(term.value, negated=term.negated))]
+        else:
+            keys, shape = writer.params(term.value)["keys"], writer.shape(term.value)
+            found = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
+        for key, part in found:
+            parts[key] = accumulate(writer, [parts[key], part]) if key in parts else part
+    values = tuple([resolved(writer, part) for part in parts.values()])
+    params = (("keys", tuple(parts)), ("shape", shape))
+    return Masked(writer.emit(scatter, values, params))

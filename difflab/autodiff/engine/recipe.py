@@ -47,9 +47,9 @@ class Recipe:
         Whether the result is the cotangent t, unchanged.
     reads : frozenset of int
         The slots, t and constants aside, that the result depends on.
+    magnitude : Recipe or None
+        The recipe itself, or that of its negative where it ends with a negation, if t is a factor.
     """
-
-    __slots__ = ("bound", "constants", "inputs", "numbers", "passes", "reads", "result", "steps")
 
     def __init__(
         self,
@@ -72,6 +72,20 @@ class Recipe:
                 needed.update(steps[number][1])
         self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
         self.bound: dict[ModuleType | None, list[Any]] = {}
+        self.magnitude = self._magnitude()
+
+    def _magnitude(self) -> Recipe | None:
+        """Return the recipe without a negation at the end; None unless t is a factor."""
+        multiple, first = 0, self.inputs + len(self.constants)
+        for slot, (row, operands, _) in enumerate(self.steps, first):
+            if multiple in operands:
+                if operands[0] != multiple or not (row.degrees or row.signs == (-1,)):
+                    return None
+                multiple = slot
+        if multiple < first or self.steps[multiple - first][0].signs != (-1,):
+            return self if self.result == multiple else None
+        *others, (_, (operand,), _) = self.steps
+        return Recipe(self.inputs, self.constants, others, operand)
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""

@@ -80,6 +80,8 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
             if simpler is None:
                 continue
             y_bar = simpler
+        if y_bar.element is not None or (y_bar.negated and number in wanted):
+            y_bar = Masked(resolved(builder, y_bar))
         if number in wanted:
             found[number] = y_bar
         if opcode[number] < FIRST_ROW:
@@ -99,7 +101,8 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
 def _join(sweep: Sweep, parts: list[Masked]) -> None:
     """Add two cotangents, unless a later one could join them better."""
     rows = [sweep.builder.primitive(part.value) for part in parts]
-    if parts[0].mask is None is parts[1].mask and scatter not in rows:
+    pending = any(part.mask is not None or part.element is not None for part in parts)
+    if not pending and scatter not in rows:
         parts[:] = [accumulate(sweep.builder, parts)]
 
 
@@ -108,6 +111,8 @@ def _contributions(
 ) -> list[tuple[int, Masked]]:
     """Return the contributions of a node's cotangent to those of its active arguments."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
+    if y_bar.negated and not isinstance(rule, Elementwise | LinearMap):
+        y_bar = Masked(resolved(sweep.builder, y_bar))
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
@@ -160,6 +165,9 @@ def _transposed(
     """Send a cotangent through the transpose of a linear primitive."""
     transpose, params = rule.transpose, sweep.graph.params(number)
     shape, shapes = sweep.graph.shape(number), sweep.shapes(number)
+    if rule.element is not None and y_bar.mask is None:
+        value = sweep.builder.spread(y_bar.value, shape)
+        return Masked(value, negated=y_bar.negated, element=rule.element(shapes, **params))
 
     def move(bar: int) -> int:
         transposed: Node = transpose(spread(sweep.node(bar), shape), position, shapes, **params)

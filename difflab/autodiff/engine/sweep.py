@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from itertools import product
 
-from difflab.autodiff.engine.masked import Masked
+from difflab.autodiff.engine.masked import Masked, resolved
 from difflab.autodiff.engine.recipe import template
 from difflab.autodiff.engine.squares import with_sums_of_squares
 from difflab.autodiff.engine.zeros import Zeros
@@ -86,9 +86,21 @@ class Sweep:
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
         found = template(rule_map, len(args), exponent)
+        builder, multiple = self.builder, found.magnitude
+        if part.negated and multiple is None:
+            part = Masked(resolved(builder, part))
+        if part.mask is None and multiple is not None:
+            value = multiple.stamp(builder, part.value, number, args)
+            made = Masked(value, negated=part.negated is (multiple is found))
+            # The negative of a number or of a difference is one.
+            return (
+                Masked(resolved(builder, made))
+                if made.negated and builder.reducible[value]
+                else made
+            )
         if found.passes and not part.clean:
             return part
-        value = found.stamp(self.builder, part.value, number, args)
+        value = found.stamp(builder, part.value, number, args)
         if part.mask is None:
             return Masked(value)
         return self.zeros.stamped(found, value, part, [part.value, number, *args])

@@ -22,7 +22,7 @@ from difflab.eager.recording.record import TapedArray, record
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
-from difflab.primitives import add, broadcast, index, scatter, where
+from difflab.primitives import add, broadcast, scatter, where
 
 # --- accumulated cotangents: hooks, retained gradients, gradients of leaves ----------------------
 
@@ -436,8 +436,9 @@ def _moved(
     for position in plan.positions:
         edge = (step.edges or ())[position]
         final = type(edge) is not TapeStep
-        if plan.row is index and (mask is None or final):
-            bar = Scattered(calculator.masked(value, mask), params["key"], shapes[0])
+        if rule.element is not None and (mask is None or final):
+            element = rule.element(shapes, **params)
+            bar = Scattered(calculator.masked(value, mask), *element)
             contributions.append((edge, bar, None))
             continue
 

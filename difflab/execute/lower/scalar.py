@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
@@ -20,6 +20,10 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.lower.record import kernel_form
+from difflab.execute.lower.schedule import PICKING, Schedule
+from difflab.graph.function import Function
+from difflab.graph.ir import Graph
+from difflab.primitives import scatter
 from difflab.primitives.c99 import C99
 
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
@@ -90,6 +94,10 @@ NAMES: dict[str, Any] = {
     "logaddexp": _logaddexp,
 }
 """The names that expressions may use, besides Python's `abs`, `float` and `round`."""
+
+
+_MOVES = PICKING | {scatter}
+"""Rows that only move elements; others add or compute."""
 
 
 @cache
@@ -214,6 +222,46 @@ def called(row: Primitive) -> Callable[..., Any]:
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
     found: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
     return found
+
+
+def computes_numbers(graph: Graph) -> bool:
+    """Whether operations compute numbers, and those on arrays only move elements to one place."""
+    arrays = graph.shape_ids != 0
+    if any(row.shape is not None and row not in _MOVES for row in graph.primitives):
+        return False
+    return not (graph.matching(lambda row: row.shape is None) & arrays).any()
+
+
+def evaluated(function: Function, numbers: Sequence[float]) -> list[Any] | None:
+    """Return the outputs at one point as code would, without a program; None where code differs.
+
+    Planning takes twice as long, which only later calls pay off. The function `computes_numbers`.
+    """
+    schedule, iterator = Schedule.started(function)
+    steps, parts = list(iterator), function.split(np.array(numbers))
+    values = {**schedule.known, **dict(zip(function.input_nodes, map(_plain, parts), strict=True))}
+    try:
+        for node, row, args, params in steps:
+            if row.shape is None:
+                values[node] = called(row)(*[values[arg] for arg in args])
+                continue
+            if row is scatter and 1 < len(args) != len(_elements(params["keys"])):
+                return None  # parts may be added up
+            values[node] = _plain(row.at_point(np, params)(*[values[arg] for arg in args]))
+    except (ArithmeticError, ValueError):
+        return None
+    outputs = [values[node] for node in schedule.outputs]
+    return [np.array(value) if type(value) is np.ndarray else value for value in outputs]
+
+
+def _elements(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
+    """Return those of the keys that are of one element."""
+    return {key for key in keys if not any(isinstance(entry, tuple) for entry in key)}
+
+
+def _plain(value: Any) -> Any:
+    """Return an array without axes as Python's number."""
+    return value if value.ndim else value.item()
 
 
 def _safe(raw: Callable[..., float], kernel: Callable[..., float]) -> Callable[..., float]:

@@ -113,9 +113,15 @@ class Schedule:
     @classmethod
     def of(cls, function: Function) -> Schedule:
         """Schedule `function`."""
-        schedule = cls(steps_once(function.in_floats))
-        schedule.steps.extend(map(_named, _Scheduler(schedule).steps()))
+        schedule, steps = cls.started(function)
+        schedule.steps.extend(map(_named, steps))
         return schedule
+
+    @classmethod
+    def started(cls, function: Function) -> tuple[Schedule, Iterator[Step]]:
+        """Return a schedule without steps, which is filled while the steps are taken."""
+        schedule = cls(steps_once(function.in_floats))
+        return schedule, _Scheduler(schedule).steps()
 
     @property
     def sources(self) -> Sequence[int]:
@@ -260,8 +266,8 @@ class ScalarProgram:
         >>> program.known
         {3: 1.0}
         """
-        schedule = Schedule(steps_once(function.in_floats))
-        return Cells(schedule, cls(schedule.function.n)).filled(_Scheduler(schedule).steps())
+        schedule, steps = Schedule.started(function)
+        return Cells(schedule, cls(schedule.function.n)).filled(steps)
 
     @property
     def sources(self) -> Sequence[int]:
@@ -283,7 +289,7 @@ class ScalarProgram:
         return ()
 
 
-_PICKING = frozenset((broadcast, concatenate, index, pack, reshape, take, transpose))
+PICKING = frozenset((broadcast, concatenate, index, pack, reshape, take, transpose))
 """Rows of which each element is one of an argument's; others may leave gaps, or add."""
 
 
@@ -363,16 +369,16 @@ class Cells:
             raise UnsupportedError("one of its values is a constant array")
         if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
-        move = row.computer(np)
-        operands = [self.cells[arg] for arg in args]
-        if row in _PICKING:
-            picked = np.asarray(move(*map(np.asarray, operands), **params))
+        move = row.at_point(np, params)
+        operands = [np.asarray(self.cells[arg]) for arg in args]
+        if row in PICKING:
+            picked = np.asarray(move(*operands))
             return picked if picked.ndim else int(picked)
-        moved = np.asarray(move(*[np.asarray(cells + 1) for cells in operands], **params))
+        moved = np.asarray(move(*[cells + 1 for cells in operands]))
         if row is scatter:  # each element has one place
-            added = np.count_nonzero(moved) < sum(map(np.size, operands))
+            added = np.count_nonzero(moved) < sum([cells.size for cells in operands])
         else:
-            count = move(*[np.ones(np.shape(cells), np.int64) for cells in operands], **params)
+            count = move(*[np.ones_like(cells) for cells in operands])
             added = np.max(count, initial=0) > 1
         if added:
             raise UnsupportedError(f"'{row.name}' adds up parts of arrays")
