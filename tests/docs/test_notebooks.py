@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.documents import ROOT, matches
+from tests.support.notebooks import without_progress
 
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
@@ -50,6 +51,8 @@ def executed(name: str, folder: Path) -> Any:
         client.execute()
     for cell in notebook.cells:
         cell.metadata = {}
+        if "outputs" in cell:
+            cell.outputs = without_progress(cell.outputs)
     return notebook
 
 

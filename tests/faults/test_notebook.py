@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.notebooks import without_progress
+
 nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
 preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="nbconvert is not installed")
 pytest.importorskip("ipykernel", reason="ipykernel is not installed")
@@ -28,7 +30,8 @@ def outputs(tmp_path_factory):
         patch.setenv("JUPYTER_ALLOW_INSECURE_WRITES", "1")
         executor = preprocessors.ExecutePreprocessor(timeout=600, kernel_name="python3")
         executor.preprocess(notebook, {"metadata": {"path": str(folder)}})
-    return dict(zip(CELLS, (cell.outputs for cell in notebook.cells), strict=True))
+    shown = [without_progress(cell.outputs) for cell in notebook.cells]
+    return dict(zip(CELLS, shown, strict=True))
 
 
 @pytest.mark.filterwarnings("ignore")
