@@ -375,6 +375,13 @@ class Primitive:
         """The number of first arguments that are orders: they have one sample."""
         return sum(low == high for low, high in self.samples)
 
+    @property
+    def is_piecewise_constant(self) -> bool:
+        """Whether no derivative flows to any argument."""
+        if isinstance(self.rule, Elementwise):
+            return not any(self.rule.maps)
+        return isinstance(self.rule, ByArgument) and not any(self.rule.entries)
+
     def computer(self, xp: ModuleType) -> Callable[..., Any]:
         """Return the kernel on the array module `xp`, as a function of the arguments."""
         found = self._computers.get(xp)

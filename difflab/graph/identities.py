@@ -18,10 +18,8 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import (
-    absolute,
     add,
     broadcast,
-    ceil,
     constant_array,
     cos,
     cosh,
@@ -29,23 +27,17 @@ from difflab.primitives import (
     dpower,
     exp,
     expm1,
-    floor,
     index,
     log,
     log1p,
     logical_and,
     logical_not,
     logical_or,
-    maximum,
-    minimum,
     multiply,
     negative,
     power,
-    relu,
     reshape,
-    round_,
     sech,
-    sign,
     sin,
     sinh,
     sqrt,
@@ -97,7 +89,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
         exact = _rational(primitive, *numbers)
         return None if exact is None else _number(builder, exact)
-    if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
+    if primitive.ulps and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)
 
@@ -374,9 +366,6 @@ _IDENTITIES: dict[Primitive, Identity] = {
 
 LARGEST_POWER = 64
 """The largest whole exponent with which a constant is folded."""
-
-_EXACT = frozenset({absolute, ceil, floor, maximum, minimum, relu, round_, sign, where})
-"""Rows whose result is one of the arguments, or a whole number that is not rounded."""
 
 _EXACT_AT_ZERO = frozenset({cos, cosh, exp, expm1, log1p, sech, sin, sinh, sqrt, tan, tanh})
 """Rows whose result at 0 is 0 or 1."""
