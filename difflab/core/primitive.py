@@ -188,9 +188,10 @@ class Primitive:
         A name on the array module (``"sin"``), on its special functions (``"special.erf"``),
         or a function ``(xp, *args, **params)``; by default `name`.
     ulps : float
-        The documented error of the kernel in units in the last place of float64: a half for
-        operations that IEEE 754 rounds correctly, 4 for other functions. Above that, it is that of
-        a special function in the box of `samples`, or far from its zeros.
+        The documented error of the kernel in units in the last place of float64: 0 where nothing
+        is rounded, a half for operations that IEEE 754 rounds correctly, 4 for other functions.
+        Above that, it is that of a special function in the box of `samples`, or far from its zeros.
+        Of rows that move data or give truth values it means nothing.
     ufunc : str
         The universal function with the same values, by which `native` and `cupy` spell the row; by
         default a `kernel` that is a name.
@@ -264,6 +265,9 @@ class Primitive:
     degrees : tuple of int
         The exponent of each argument, 1 for a factor and -1 for a divisor, of a row that multiplies
         them.
+    polynomial : bool
+        Whether the row is a polynomial of its first argument where the second one is a whole number
+        that is not negative.
     in_order : bool
         Whether the result has all elements of the arguments, in their order.
     view : bool
@@ -327,6 +331,7 @@ class Primitive:
     commutative: bool = False
     signs: tuple[int, ...] = ()
     degrees: tuple[int, ...] = ()
+    polynomial: bool = False
     in_order: bool = False
     view: bool = False
     read_only: str = ""
@@ -371,6 +376,13 @@ class Primitive:
     def orders(self) -> int:
         """The number of first arguments that are orders: they have one sample."""
         return sum(low == high for low, high in self.samples)
+
+    @property
+    def is_piecewise_constant(self) -> bool:
+        """Whether no derivative flows to any argument."""
+        if isinstance(self.rule, Elementwise):
+            return not any(self.rule.maps)
+        return isinstance(self.rule, ByArgument) and not any(self.rule.entries)
 
     def computer(self, xp: ModuleType) -> Callable[..., Any]:
         """Return the kernel on the array module `xp`, as a function of the arguments."""

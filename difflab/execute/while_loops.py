@@ -25,6 +25,7 @@ from difflab.autodiff.control.while_loops import (
     repeated,
 )
 from difflab.autodiff.recording import Contents
+from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import workers
 from difflab.execute.arithmetic_code import Arithmetic, arithmetic
@@ -40,8 +41,6 @@ from difflab.graph.rewritten import composed, inlined, selected
 from difflab.primitives import TABLE
 from difflab.primitives.c99 import C99
 
-_ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt"})
-"""Operations whose results are checked: what is finite and no result of theirs stays finite."""
 _FUNCTIONS = {row: C99[row.ufunc] for row in TABLE.values() if C99.get(row.ufunc) in NUMPY}
 """Rows that are universal functions of NumPy's, and their names in C, whose bits are NumPy's."""
 _EXACT = frozenset({"negative", "absolute", "where", "index", "broadcast"})
@@ -221,8 +220,7 @@ class _MachineLoop:
         rounded = [
             node
             for node in range(FIRST_ROW, len(graph))
-            if (row := graph.primitive(node)) is not None
-            and (row.name in _ROUNDED or row in _FUNCTIONS)
+            if (row := graph.primitive(node)) is not None and _is_rounded(row)
         ]
         self.checks = sorted({graph.shape(node) for node in rounded})
         outputs = [*loop.body.outputs, *rounded]
@@ -270,6 +268,11 @@ def _code(test: Contents, body: Contents, integers: tuple[int, ...]) -> _Machine
     return _MachineLoop(loop)
 
 
+def _is_rounded(row: Primitive) -> bool:
+    """Whether results of a row are checked: what is finite and no such result stays finite."""
+    return row.ulps == 0.5 or row in _FUNCTIONS
+
+
 def _is_exact(function: Function, integers: Sequence[int]) -> bool:
     """Return whether each operation gives what Python's and NumPy's give, of any real type.
 
@@ -289,7 +292,7 @@ def _is_exact(function: Function, integers: Sequence[int]) -> bool:
             continue
         if row in _FUNCTIONS and not inner_loop(_FUNCTIONS[row]):
             return False
-        if row.name not in _ROUNDED | _EXACT | _COMPARISONS and row not in _FUNCTIONS:
+        if not _is_rounded(row) and row.name not in _EXACT | _COMPARISONS:
             return False
         args = graph.arguments(node)
         counts = row.name in ("add", "subtract") and any(

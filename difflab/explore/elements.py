@@ -127,16 +127,6 @@ def _put_along(x: Array, places: Array, *, axis: int, rank: int, size: int) -> A
     return along(axis, partial(_put, size=size), x, places)
 
 
-ORDERS: dict[Primitive, Callable[..., Array]] = {
-    rows.argsort: _argsort,
-    rows.argmax: _argmax,
-    rows.is_maximum: _is_maximum,
-    rows.take_along: _take_along,
-    rows.put_along: _put_along,
-}
-"""The forms, as functions of arrays with the parameters of the rows."""
-
-
 LARGEST_MATRIX = 4
 """Most rows of a matrix that is written out; by minors, more of them lose digits."""
 
@@ -272,7 +262,7 @@ def _norm(elements: Iterable[Any]) -> Any:
     return reduce(rows.hypot, elements, 0.0)
 
 
-# --- the forms --------------------------------------------------------------------------------
+# --- matrices ---------------------------------------------------------------------------------
 
 
 def _by_matrix(row: Primitive, compute: Callable[..., Any]) -> Callable[..., Array]:
@@ -293,22 +283,6 @@ def _by_matrix(row: Primitive, compute: Callable[..., Any]) -> Callable[..., Arr
         return found.reshape(lead + shape)
 
     return computed
-
-
-MATRICES: dict[Primitive, Callable[..., Array]] = {
-    row: _by_matrix(row, compute)
-    for row, compute in (
-        (rows.det, lambda a: _Minors(a).determinant()),
-        (rows.logdet, lambda a: rows.log(_Minors(a).determinant())),
-        (rows.slogdet, _slogdet),
-        (rows.cofactor, lambda a: _Minors(a).cofactors()),
-        (rows.inv, _inverse),
-        (rows.solve, _solution),
-        (rows.cholesky, _cholesky),
-        (rows.qr, _qr),
-    )
-}
-"""The forms, as functions of arrays with the parameters of the rows."""
 
 
 # --- reductions -------------------------------------------------------------------------------
@@ -399,7 +373,18 @@ FORMS: dict[Primitive, Callable[..., Array]] = {
     rows.fft: _transform(complex_form),
     rows.rfft: _transform(real_form),
     rows.irfft: _transform(inverse_form),
-    **ORDERS,
-    **MATRICES,
+    rows.argsort: _argsort,
+    rows.argmax: _argmax,
+    rows.is_maximum: _is_maximum,
+    rows.take_along: _take_along,
+    rows.put_along: _put_along,
+    rows.det: _by_matrix(rows.det, lambda a: _Minors(a).determinant()),
+    rows.logdet: _by_matrix(rows.logdet, lambda a: rows.log(_Minors(a).determinant())),
+    rows.slogdet: _by_matrix(rows.slogdet, _slogdet),
+    rows.cofactor: _by_matrix(rows.cofactor, lambda a: _Minors(a).cofactors()),
+    rows.inv: _by_matrix(rows.inv, _inverse),
+    rows.solve: _by_matrix(rows.solve, _solution),
+    rows.cholesky: _by_matrix(rows.cholesky, _cholesky),
+    rows.qr: _by_matrix(rows.qr, _qr),
 }
 """The forms, as functions of arrays with the parameters of the rows."""

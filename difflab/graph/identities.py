@@ -18,10 +18,8 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import (
-    absolute,
     add,
     broadcast,
-    ceil,
     constant_array,
     cos,
     cosh,
@@ -29,23 +27,17 @@ from difflab.primitives import (
     dpower,
     exp,
     expm1,
-    floor,
     index,
     log,
     log1p,
     logical_and,
     logical_not,
     logical_or,
-    maximum,
-    minimum,
     multiply,
     negative,
     power,
-    relu,
     reshape,
-    round_,
     sech,
-    sign,
     sin,
     sinh,
     sqrt,
@@ -59,11 +51,11 @@ from difflab.primitives import (
 
 if TYPE_CHECKING:
     from difflab.graph.builder import Builder
-    from difflab.graph.ir import Number
+    from difflab.graph.ir import Number, Shape
 
 
-ArrayIdentity = Callable[["Builder", int, dict[str, Any]], "int | None"]
-Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
+Identity = Callable[..., "int | None"]
+"""``(builder, *args, **params)`` gives the node that an operation reduces to, or None."""
 
 _LEAF = Primitive(name="leaf", arity=0, rule=elementwise())
 """In place of the row of an input or a constant, which apply none: no sum and no product."""
@@ -73,12 +65,11 @@ def simplified(
     builder: Builder, primitive: Primitive, args: tuple[int, ...], params: Any
 ) -> int | None:
     """Return the node that ``primitive(*args)`` reduces to, or None."""
-    of_array = _OF_ARRAYS.get(primitive)
-    if of_array is not None:
-        return of_array(builder, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
-    node = None if identity is None else identity(builder, args)
-    if node is None and builder.folds and not params:
+    if params:
+        return None if identity is None else identity(builder, *args, **dict(params))
+    node = None if identity is None else identity(builder, *args)
+    if node is None and builder.folds:
         node = _exactly(builder, primitive, args)
     return None if node is None else _whole(builder, node, args)
 
@@ -98,7 +89,7 @@ def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> i
     if primitive is power or (primitive.unbatched is not None and primitive.shape is None):
         exact = _rational(primitive, *numbers)
         return None if exact is None else _number(builder, exact)
-    if primitive not in _EXACT and (any(numbers) or primitive not in _EXACT_AT_ZERO):
+    if primitive.ulps and (any(numbers) or primitive not in _EXACT_AT_ZERO):
         return None
     return folded(builder, primitive, args)
 
@@ -162,7 +153,7 @@ def _number(builder: Builder, value: float) -> int | None:
     return builder.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
 
 
-def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
+def _picked(builder: Builder, node: int, *, key: tuple[Any, ...], rank: int) -> int | None:
     """Return the element that an index selects from a constant array."""
     if builder.primitive(node) is not constant_array or any(type(part) is tuple for part in key):
         return None
@@ -171,21 +162,20 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
     return _number(builder, float(numbers[key]))
 
 
-def _reshaped(builder: Builder, node: int, params: dict[str, Any]) -> int | None:
+def _reshaped(builder: Builder, node: int, *, shape: Shape, rank: int) -> int | None:
     """Merge two reshapes, drop one that changes nothing, pick an only number."""
-    shape, new = builder.shape(node), params["shape"]
+    own = builder.shape(node)
     source = _operand(builder, node, reshape)
     if source is not None:
-        merged = (("rank", len(builder.shape(source))), ("shape", new))
+        merged = (("rank", len(builder.shape(source))), ("shape", shape))
         return builder.emit(reshape, (source,), merged)
-    if new == () != shape:
-        return _picked(builder, node, (0,) * len(shape))
-    return node if new == shape else None
+    if shape == () != own:
+        return _picked(builder, node, key=(0,) * len(own), rank=rank)
+    return node if shape == own else None
 
 
-def _transposed(builder: Builder, node: int, params: dict[str, Any]) -> int | None:
+def _transposed(builder: Builder, node: int, *, axes: tuple[int, ...]) -> int | None:
     """Merge two transposes, drop one that changes nothing."""
-    axes = params["axes"]
     source = _operand(builder, node, transpose)
     if source is not None:
         inner = builder.params(node)["axes"]
@@ -199,7 +189,7 @@ def _operand(builder: Builder, node: int, primitive: Primitive) -> int | None:
     return builder.arguments(node)[0] if builder.primitive(node) is primitive else None
 
 
-def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -> int | None:
+def _sum_of_one(builder: Builder, node: int, *, axes: tuple[int, ...], rank: int) -> int | None:
     """Reshape where every sum has one term."""
     shape = builder.shape(node)
     if any(shape[axis] != 1 for axis in axes):
@@ -208,8 +198,7 @@ def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -
     return builder.emit(reshape, (node,), (("rank", rank), ("shape", rest)))
 
 
-def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
-    a, b = args
+def _add(builder: Builder, a: int, b: int) -> int | None:
     if builder.number(a) == 0:
         return b
     if builder.number(b) == 0:
@@ -235,8 +224,7 @@ def _turned(builder: Builder, node: int) -> int | None:
     return reverse if reverse is not None and reverse < node else None
 
 
-def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
-    a, b = args
+def _subtract(builder: Builder, a: int, b: int) -> int | None:
     if builder.number(b) == 0:
         return a
     if builder.number(a) == 0:
@@ -255,8 +243,8 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
     return None if reverse is None else builder.emit(add, (a, reverse))
 
 
-def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
-    for factor, other in (args, args[::-1]):
+def _multiply(builder: Builder, a: int, b: int) -> int | None:
+    for factor, other in ((a, b), (b, a)):
         number, row = builder.number(factor), builder.primitive(factor) or _LEAF
         if number == 1:
             return other
@@ -303,8 +291,7 @@ def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     return None
 
 
-def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
-    a, b = args
+def _divide(builder: Builder, a: int, b: int) -> int | None:
     if builder.number(b) == 1:
         return a
     if builder.number(a) == 0 and builder.annihilates:
@@ -316,16 +303,14 @@ def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
     return None
 
 
-def _negative(builder: Builder, args: tuple[int, ...]) -> int | None:
-    (a,) = args
+def _negative(builder: Builder, a: int) -> int | None:
     row = builder.primitive(a) or _LEAF
     if row.signs == (1, -1):
         return builder.emit(subtract, builder.arguments(a)[::-1])
     return builder.arguments(a)[0] if row.signs == (-1,) else None
 
 
-def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
-    base, exponent = args
+def _power(builder: Builder, base: int, exponent: int) -> int | None:
     number = builder.number(exponent)
     if number == 1:
         return base
@@ -334,9 +319,8 @@ def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
     return None
 
 
-def _dpower(builder: Builder, args: tuple[int, ...]) -> int | None:
+def _dpower(builder: Builder, base: int, exponent: int) -> int | None:
     """p·xᵖ⁻¹ in basic operations if p is constant."""
-    base, exponent = args
     number = builder.number(exponent)
     if number is None and not builder.fixed(exponent):
         return None
@@ -347,29 +331,21 @@ def _dpower(builder: Builder, args: tuple[int, ...]) -> int | None:
     return builder.emit(multiply, (exponent, lowered))
 
 
-def _where(builder: Builder, args: tuple[int, ...]) -> int | None:
-    condition, a, b = args
+def _where(builder: Builder, condition: int, a: int, b: int) -> int | None:
     if a == b:
         return a
     opposite = _operand(builder, condition, logical_not)
     return None if opposite is None else builder.emit(where, (opposite, b, a))
 
 
-def _idempotent(builder: Builder, args: tuple[int, ...]) -> int | None:
-    a, b = args
+def _idempotent(builder: Builder, a: int, b: int) -> int | None:
     return a if a == b else None
 
 
-def _not(builder: Builder, args: tuple[int, ...]) -> int | None:
-    return _operand(builder, args[0], logical_not)
+def _not(builder: Builder, a: int) -> int | None:
+    return _operand(builder, a, logical_not)
 
 
-_OF_ARRAYS: dict[Primitive, ArrayIdentity] = {
-    index: lambda builder, node, params: _picked(builder, node, params["key"]),
-    reshape: _reshaped,
-    sum_: lambda builder, node, params: _sum_of_one(builder, node, **params),
-    transpose: _transposed,
-}
 _IDENTITIES: dict[Primitive, Identity] = {
     add: _add,
     subtract: _subtract,
@@ -382,13 +358,14 @@ _IDENTITIES: dict[Primitive, Identity] = {
     logical_and: _idempotent,
     logical_or: _idempotent,
     logical_not: _not,
+    index: _picked,
+    reshape: _reshaped,
+    sum_: _sum_of_one,
+    transpose: _transposed,
 }
 
 LARGEST_POWER = 64
 """The largest whole exponent with which a constant is folded."""
-
-_EXACT = frozenset({absolute, ceil, floor, maximum, minimum, relu, round_, sign, where})
-"""Rows whose result is one of the arguments, or a whole number that is not rounded."""
 
 _EXACT_AT_ZERO = frozenset({cos, cosh, exp, expm1, log1p, sech, sin, sinh, sqrt, tan, tanh})
 """Rows whose result at 0 is 0 or 1."""

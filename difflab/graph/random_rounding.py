@@ -20,8 +20,6 @@ from difflab.graph.ir import Number
 
 DRAWS = 6
 """Evaluations with random roundings that measure the rounding of a computation."""
-_WHOLE = frozenset({"argmax", "argsort", "ceil", "floor", "heaviside", "round", "sign"})
-"""Primitives whose result is an integer whatever the rounding of their argument."""
 
 
 class RandomRounding(ArrayInterpreter):
@@ -54,7 +52,9 @@ class RandomRounding(ArrayInterpreter):
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, whose result is moved; integers of integers are exact."""
         compute = super().operation(primitive)
-        if primitive.boolean or primitive.structural or primitive.name in _WHOLE:
+        # Steps such as `floor` are integers, whatever the rounding of their argument.
+        is_step = primitive.is_piecewise_constant and primitive.ulps == 0
+        if primitive.boolean or primitive.structural or is_step:
             return compute
 
         def rounded(*args: Any, **params: Any) -> Any:

@@ -20,7 +20,7 @@ from difflab.errors import ShapeError
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.language import placing
-from difflab.language.placing import TRANSFORMS, RawKey
+from difflab.language.placing import RawKey
 from difflab.primitives import (
     eigenvalues,
     eigh,
@@ -35,45 +35,6 @@ from difflab.primitives import (
     slogdet,
     svd,
 )
-
-FACTORS_OF = {eigenvalues: eigh, singular_values: svd}
-"""The factorisation that a row of a matrix and its factors takes."""
-
-
-def _checked(nodes: Sequence[Node], row: Any) -> Node:
-    shape = nodes[0].shape
-    if len(shape) < 2 or 0 in shape:
-        raise ShapeError(f"{row.name} takes matrices that are not empty, not {list(shape)}")
-    if row in (eigh, eigenvalues, slogdet) and shape[-1] != shape[-2]:
-        raise ShapeError(f"{row.name} takes square matrices, not {list(shape)}")
-    if row is qr and shape[-2] < shape[-1]:
-        raise ShapeError(f"qr takes matrices with as many rows as columns, not {list(shape)}")
-    if row in FACTORS_OF:
-        factors: Any = FACTORS_OF[row]
-        _check_factors(row, nodes[1].shape, factors.shape([shape]), factors.name)
-    node: Node = row(*nodes)
-    return node
-
-
-def _check_factors(row: Any, shape: Shape, wanted: Shape, name: str) -> None:
-    if shape != wanted:
-        raise ShapeError(
-            f"{row.name} takes a matrix A and {name}(A), of shape {list(wanted)},"
-            f" not {list(shape)}",
-            hint=f"write {row.name}(A, {name}(A))",
-        )
-
-
-def _call(row: Any) -> Callable[..., Node]:
-    return lambda *nodes: _checked(nodes, row)
-
-
-FACTORED: Mapping[str, tuple[Callable[..., Node], int]] = {
-    row.name: (_call(row), 2 if row in FACTORS_OF else 1)
-    for row in (eigenvalues, eigh, pinv, qr, singular_values, slogdet, svd)
-}
-"""The rows of factorisations by name, and how many arguments they take."""
-
 
 Compute = Callable[..., Any]
 Integers = tuple[int, ...]
@@ -158,6 +119,33 @@ def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> 
     return ArrayCall(name, lambda nodes, _: compute(*nodes), least, most or least)
 
 
+def _factorisation(
+    row: Any, *, square: bool = False, tall: bool = False, factors: Any = None
+) -> ArrayCall:
+    """Return a row of a matrix, and of what the row `factors` gives of it, if there is one."""
+
+    def factorised(*nodes: Node) -> Node:
+        shape = nodes[0].shape
+        if len(shape) < 2 or 0 in shape:
+            raise ShapeError(f"{row.name} takes matrices that are not empty, not {list(shape)}")
+        if square and shape[-1] != shape[-2]:
+            raise ShapeError(f"{row.name} takes square matrices, not {list(shape)}")
+        if tall and shape[-2] < shape[-1]:
+            raise ShapeError(
+                f"{row.name} takes matrices with as many rows as columns, not {list(shape)}"
+            )
+        if factors is not None and nodes[1].shape != (wanted := factors.shape([shape])):
+            raise ShapeError(
+                f"{row.name} takes a matrix A and {factors.name}(A), of shape {list(wanted)},"
+                f" not {list(nodes[1].shape)}",
+                hint=f"write {row.name}(A, {factors.name}(A))",
+            )
+        node: Node = row(*nodes)
+        return node
+
+    return _plain(row.name, factorised, 1 if factors is None else 2)
+
+
 def _joining(name: str, compute: Compute) -> ArrayCall:
     """Return a function that joins arrays, along the first axis by default."""
     return ArrayCall(
@@ -238,7 +226,7 @@ def _random(row: Primitive, compute: Callable[[Node, Shape], Node]) -> ArrayCall
 def _transform(name: str, compute: Compute) -> ArrayCall:
     """Return a Fourier transform, of an axis and whether it is transposed."""
     return ArrayCall(
-        name, lambda nodes, static: compute(nodes[0], static.integers), 1, 1, "the axis"
+        name, lambda nodes, static: compute(nodes[0], static.integers or ()), 1, 1, "the axis"
     )
 
 
@@ -317,7 +305,9 @@ CALLS: Mapping[str, ArrayCall] = _table(
     ArrayCall("put_along", _put_along, 2, 2, "the axis and its size", True),
     _plain("convolve", arrays.convolve, 2),
     _plain("correlate", arrays.correlate, 2),
-    *(_transform(row.name, compute) for row, compute in TRANSFORMS.items()),
+    _transform("fft", placing.fft),
+    _transform("rfft", placing.rfft),
+    _transform("irfft", placing.irfft),
     _normalization("softmax", arrays.softmax),
     _normalization("log_softmax", arrays.log_softmax),
     _plain("dot", arrays.dot, 2),
@@ -331,7 +321,13 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("expm", arrays.expm, 1),
     _plain("expm_frechet", arrays.expm_frechet, 2),
     _plain("cholesky", arrays.cholesky, 1),
-    *(_plain(name, compute, count) for name, (compute, count) in FACTORED.items()),
+    _factorisation(eigenvalues, square=True, factors=eigh),
+    _factorisation(eigh, square=True),
+    _factorisation(pinv),
+    _factorisation(qr, tall=True),
+    _factorisation(singular_values, factors=svd),
+    _factorisation(slogdet, square=True),
+    _factorisation(svd),
     *(_plain(name, getattr(arrays, name), 1) for name in ("eigvalsh", "svdvals", "matrix_rank")),
     _plain("trace", arrays.trace, 1),
     _plain("diag", arrays.diag, 1),

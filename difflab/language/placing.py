@@ -6,7 +6,7 @@ Derivatives consist of them; Python code writes them as `np.stack` and as indexi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.primitives import fft, irfft, rfft
 from difflab.primitives.movement import as_places
 
 # --- Fourier transforms: rows of arrays whose last axis holds the parts --------------------------
@@ -46,46 +45,43 @@ def _axis(row: Any, shape: Shape, integers: Integers, parts: int) -> int:
     return axis - rank
 
 
-def _complex(row: Any, parts: int) -> Callable[[Node, Integers | None], Node]:
+def fft(x: Node, integers: Integers) -> Node:
+    """Return the call of `fft`, whose operand and result have axes of parts."""
+    return _to_complex(rows.fft, x, integers, 1)
+
+
+def rfft(x: Node, integers: Integers) -> Node:
+    """Return the call of `rfft`, whose result has an axis of parts."""
+    return _to_complex(rows.rfft, x, integers, 0)
+
+
+def _to_complex(row: Any, x: Node, integers: Integers, parts: int) -> Node:
     """Return the call of `fft` or `rfft`, given how many axes of its operand are of parts."""
-
-    def call(x: Node, integers: Integers | None) -> Node:
-        given = integers or ()
-        if len(given) > 2 or given[1:] not in ((), (1,)):
-            raise ShapeError(
-                f"{row.name} takes the axis, and 1 for the transposed map, not {list(given)}"
-            )
-        axis, rank = _axis(row, x.shape, given, parts), len(x.shape)
-        axes = (axis, -1) if parts else (axis,)
-        node: Node = row(x, axes=axes, rank=rank, transposed=len(given) == 2)
-        return node
-
-    return call
-
-
-def _real(x: Node, integers: Integers | None) -> Node:
-    """Return the call of `irfft`."""
-    given = integers or ()
-    if len(given) not in (2, 3) or given[2:] not in ((), (1,)):
+    if len(integers) > 2 or integers[1:] not in ((), (1,)):
         raise ShapeError(
-            f"irfft takes the axis and the size, and 1 for the transposed map, not {list(given)}"
+            f"{row.name} takes the axis, and 1 for the transposed map, not {list(integers)}"
         )
-    axis, size = _axis(irfft, x.shape, given, 1), given[1]
+    axis, rank = _axis(row, x.shape, integers, parts), len(x.shape)
+    axes = (axis, -1) if parts else (axis,)
+    node: Node = row(x, axes=axes, rank=rank, transposed=len(integers) == 2)
+    return node
+
+
+def irfft(x: Node, integers: Integers) -> Node:
+    """Return the call of `irfft`, whose operand has an axis of parts."""
+    if len(integers) not in (2, 3) or integers[2:] not in ((), (1,)):
+        raise ShapeError(
+            f"irfft takes the axis and the size, and 1 for the transposed map, not {list(integers)}"
+        )
+    axis, size = _axis(rows.irfft, x.shape, integers, 1), integers[1]
     if size < 1 or size // 2 + 1 != x.shape[axis]:
         raise ShapeError(
             f"irfft of {x.shape[axis]} complex values gives {2 * x.shape[axis] - 2} or"
             f" {2 * x.shape[axis] - 1} real ones, not {size}"
         )
-    node: Node = irfft(x, axes=(axis, -1), rank=len(x.shape), size=size, transposed=len(given) == 3)
+    transposed = len(integers) == 3
+    node: Node = rows.irfft(x, axes=(axis, -1), rank=len(x.shape), size=size, transposed=transposed)
     return node
-
-
-TRANSFORMS: Mapping[Any, Callable[[Node, Integers | None], Node]] = {
-    fft: _complex(fft, 1),
-    rfft: _complex(rfft, 0),
-    irfft: _real,
-}
-"""The calls by row."""
 
 
 # --- lists, indices and placed parts -------------------------------------------------------------

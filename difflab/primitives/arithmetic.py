@@ -247,6 +247,7 @@ power: Primitive = Primitive(
     taylor=lambda k, y, x, p: _powers(k, x, p)[k],
     samples=(POSITIVE, REAL),
     defined="a base above 0, or an integer exponent",
+    polynomial=True,
     convention="x^0 has derivative 0 at x = 0; 0^p has derivative 0 in p for p > 0",
 )
 dpower: Primitive = Primitive(
@@ -260,6 +261,7 @@ dpower: Primitive = Primitive(
     taylor=_dpower_series,
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: p * power(x, p - 1),
+    polynomial=True,
 )
 dpower_exponent: Primitive = Primitive(
     name="dpower_exponent",

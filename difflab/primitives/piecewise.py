@@ -131,6 +131,7 @@ as_number: Primitive = Primitive(
 )
 where: Primitive = Primitive(
     name="where",
+    ulps=0.0,
     rule=select(None, lambda c, a, b: c, lambda c, a, b: logical_not(c)),
     sympy=lambda sympy, c, a, b: sympy.Piecewise((a, c), (b, True)),
     mpmath=lambda mp, c, a, b: a if c else b,
@@ -156,6 +157,7 @@ def _largest(a: Any, b: Any) -> Any:
 
 minimum: Primitive = Primitive(
     name="minimum",
+    ulps=0.0,
     portable=lambda xp, a, b: xp.where((a < b) | (a != a), a, b),
     rule=select(lambda a, b: a < b, lambda a, b: logical_not(a < b)),
     names=("min", "minimum"),
@@ -170,6 +172,7 @@ minimum: Primitive = Primitive(
 )
 maximum: Primitive = Primitive(
     name="maximum",
+    ulps=0.0,
     portable=lambda xp, a, b: xp.where((a > b) | (a != a), a, b),
     rule=select(lambda a, b: a > b, lambda a, b: logical_not(a > b)),
     names=("max", "maximum"),
@@ -184,6 +187,7 @@ maximum: Primitive = Primitive(
 )
 relu: Primitive = Primitive(
     name="relu",
+    ulps=0.0,
     kernel=lambda xp, x: xp.maximum(x, 0.0),
     rule=select(lambda x: x > 0),
     sympy=lambda sympy, x: sympy.Max(x, 0),
@@ -208,6 +212,7 @@ def _is_low(x: Any, low: Any, high: Any) -> Any:
 
 clip: Primitive = Primitive(
     name="clip",
+    ulps=0.0,
     portable=lambda xp, x, low, high: xp.minimum(xp.maximum(x, low), high),
     rule=select(
         _is_inside,
@@ -243,6 +248,7 @@ absolute: Primitive = Primitive(
 )
 sign: Primitive = Primitive(
     name="sign",
+    ulps=0.0,
     portable=lambda xp, x: xp.where(x > 0, 1.0, xp.where(x < 0, -1.0, x)),
     rule=elementwise(None),
     samples=(REAL,),
@@ -259,6 +265,7 @@ def _step(
     return Primitive(
         name=name,
         kernel=kernel,
+        ulps=0.0,
         rule=elementwise(None),
         sympy=sympy,
         mpmath=mpmath,
@@ -283,7 +290,7 @@ ROUNDED = "\\operatorname{{round}}\\left({0}\\right)"
 floor = _step("floor", "floor", "floor", "floor", "⌊x⌋", LOWER, 0.0)
 ceil = _step("ceil", "ceil", "ceiling", "ceil", "⌈x⌉", UPPER, 0.0)
 round_ = _step("round", "rint", None, "nint", "round", ROUNDED, 0.5)
-fmod: Primitive = Primitive(name="fmod", rule=elementwise(None, None))
+fmod: Primitive = Primitive(name="fmod", ulps=0.0, rule=elementwise(None, None))
 """C's remainder, of the dividend's sign; printed code alone computes it."""
 
 
@@ -311,6 +318,7 @@ mod: Primitive = Primitive(
 )
 heaviside: Primitive = Primitive(
     name="heaviside",
+    ulps=0.0,
     portable=lambda xp, x: xp.where(x == 0, 0.5, xp.where(x > 0, 1.0, xp.where(x < 0, 0.0, x))),
     kernel=kernels.heaviside,
     rule=elementwise(None),

@@ -10,7 +10,6 @@ context that belongs to one referee, and nobody else sees it.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from time import perf_counter
@@ -28,7 +27,7 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition import balanced
-from difflab.primitives import TABLE, add, multiply, negative, subtract
+from difflab.primitives import TABLE
 from difflab.referee.forms import RefereeProgram, referee_program
 from difflab.referee.ulp import nearest
 
@@ -47,13 +46,6 @@ SLOW = limit.SLOW | frozenset(
 )
 """Rows with parameters for which a call of mpmath may take minutes."""
 
-# Exact operations on scalars of mpmath, which need no guards: they never raise and are real.
-_PLAIN: dict[Primitive, Callable[..., Any]] = {
-    add: operator.add,
-    multiply: operator.mul,
-    negative: operator.neg,
-    subtract: operator.sub,
-}
 _Operation = tuple[Callable[..., Any], tuple[int, ...], dict[str, Any]]
 
 STIRLING = 1000
@@ -126,14 +118,13 @@ class ExactValues:
         self._inner = balanced(function)
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
-        plain = {} if self._arrays else _PLAIN
         # How many numbers a step computes, as far as that is known in advance.
         self._sizes = dict.fromkeys(self._program.steps, 1)
         if self._arrays:
             self._sizes = {slot: self._size(slot, s.row) for slot, s in self._program.steps.items()}
         self._code: dict[int, _Operation] = {
             slot: (
-                plain.get(step.row) or self._interpreter.operation(step.row),
+                self._operation(step.row),
                 step.args,
                 step.params,
             )
@@ -142,6 +133,14 @@ class ExactValues:
         self._precision = 0
         self._kept: dict[int, tuple[Sequence[MpReal], list[Any]]] = {}
         self._cone: tuple[tuple[int, ...], list[int]] = ((), [])
+
+    def _operation(self, row: Primitive) -> Callable[..., Any]:
+        """Return the function of a row, without guards where it never raises and is real."""
+        plain = not self._arrays and (row.signs or row.degrees == (1, 1))
+        if plain and row.unbatched is not None:
+            operator: Callable[..., Any] = row.unbatched(self.mp)
+            return operator
+        return self._interpreter.operation(row)
 
     def __call__(self, point: Sequence[MpReal]) -> list[MpReal]:
         """Return the flattened outputs at `point`."""

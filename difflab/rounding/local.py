@@ -21,7 +21,7 @@ from difflab.balls.evaluation import PRECISIONS, BallInterpreter
 from difflab.balls.jets import Jet, Undecided
 from difflab.balls.library import Ball, arb, precision, upward
 from difflab.core.dtypes import DOUBLE, FloatFormat
-from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Primitive, Select
+from difflab.core.primitive import ByArgument, Custom, LinearMap, Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 
@@ -102,9 +102,7 @@ DOCUMENTED = 4.0
 
 def is_exact(row: Primitive) -> bool:
     """Whether a primitive returns its operands, integers or truth values."""
-    if row.structural or row.boolean or row.ulps == 0 or isinstance(row.rule, Select):
-        return True
-    return row.shape is None and isinstance(row.rule, Elementwise) and not any(row.rule.maps)
+    return row.structural or row.boolean or row.ulps == 0
 
 
 def is_sum(row: Primitive) -> bool:

@@ -9,6 +9,7 @@ an exponential and a sum that contains it is a sigmoid or a softmax.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
@@ -47,8 +48,6 @@ from difflab.stabilisation.matching import number
 from difflab.stabilisation.sums import PACKED, GraphSums
 
 MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
-_OF_LOGS = {multiply: add, divide: subtract, sum_: logsumexp, prod: sum_}
-"""What computes the logarithm of a result from those of the operands."""
 
 
 class ExponentialForm(NamedTuple):
@@ -104,7 +103,10 @@ class Exponentials:
     def _softmax(self, node: int, row: Primitive, args: Args) -> ExponentialForm:
         return ExponentialForm(None, self._again(log_softmax, node, args))
 
-    def _product(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
+    def _product(
+        self, node: int, row: Primitive, args: Args, of_logs: Primitive
+    ) -> ExponentialForm | None:
+        """Return the form of a product or quotient; `of_logs` adds or subtracts the logarithms."""
         left, right = map(self.form, args)
         if left is None and right is None:
             return None
@@ -118,7 +120,7 @@ class Exponentials:
             degree = row.degrees[left is None]
             exponent = form.log if degree > 0 else self._negative(form.log)
         else:
-            exponent = self._emit(_OF_LOGS[row], left.log, right.log)
+            exponent = self._emit(of_logs, left.log, right.log)
         return ExponentialForm(self._combined(row, scales[0], scales[1]), exponent)
 
     def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
@@ -172,12 +174,14 @@ class Exponentials:
             )
         return result
 
-    def _reduction(self, node: int, row: Primitive, args: Args) -> ExponentialForm | None:
-        """Return the form of a sum or product along axes."""
+    def _reduction(
+        self, node: int, row: Primitive, args: Args, of_logs: Primitive
+    ) -> ExponentialForm | None:
+        """Return the form of a sum or product along axes; `of_logs` reduces the logarithms."""
         exponent = self.log_of(args[0])
         if self.form(args[0]) is None or exponent is None:
             return None
-        return ExponentialForm(None, self._again(_OF_LOGS[row], node, (exponent,)))
+        return ExponentialForm(None, self._again(of_logs, node, (exponent,)))
 
     def log_of(self, node: int) -> int | None:
         """Return the log of an exponential or a positive constant; None for any other node."""
@@ -309,9 +313,12 @@ _FORMS: dict[Primitive, Callable[..., ExponentialForm | None]] = {
     sigmoid: Exponentials._sigmoid,
     softmax: Exponentials._softmax,
     add: Exponentials._sum,
-    **dict.fromkeys((multiply, divide), Exponentials._product),
-    **dict.fromkeys((sum_, prod), Exponentials._reduction),
-    **dict.fromkeys((power, sqrt), Exponentials._power),
+    multiply: partial(Exponentials._product, of_logs=add),
+    divide: partial(Exponentials._product, of_logs=subtract),
+    sum_: partial(Exponentials._reduction, of_logs=logsumexp),
+    prod: partial(Exponentials._reduction, of_logs=sum_),
+    power: Exponentials._power,
+    sqrt: Exponentials._power,
     **dict.fromkeys(MOVES, Exponentials._moved),
 }
 """How the form of an operation follows from those of its operands."""

@@ -152,6 +152,15 @@ def test_kernel_is_accurate(name: str) -> None:
             assert error <= max(allowed, KERNEL_ATOL.get(name, 0.0)), f"off by {error} at {point}"
 
 
+@for_each("name", [name for name, row in TABLE.items() if row.polynomial])
+def test_polynomials_of_whole_exponents_have_no_higher_differences(name: str) -> None:
+    x = np.arange(-4.0, 5.0)
+    for exponent in range(5):
+        with np.errstate(all="ignore"):
+            values = TABLE[name].computer(np)(x, float(exponent))  # exact integers
+        assert not np.any(np.diff(values, exponent + 1)), exponent
+
+
 SMOOTH_UNARY = [
     name for name, row in SAMPLED.items() if row.arity == 1 and row.names and row.analytic
 ]

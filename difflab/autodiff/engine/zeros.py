@@ -22,7 +22,7 @@ from difflab.autodiff.engine.recipe import Recipe
 from difflab.core.primitive import ByArgument, Custom, LinearMap, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, INPUT, Number
-from difflab.primitives import constant_array, dpower, not_equal, power, scatter
+from difflab.primitives import constant_array, not_equal, scatter
 
 FEW = 16
 """Number of true elements up to which a mask is written as their indices."""
@@ -161,19 +161,14 @@ class Zeros:
         return np.asarray(row.computer(np)(*operands, **builder.params(node)))
 
 
-_LEAST_EXPONENTS = {power: 0, dpower: 1}
-"""The least whole exponents with which powers are polynomials."""
-
-
 def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
     """Whether the result is finite for all finite arguments; known arguments are in `numbers`."""
     if row.degrees:
         pairs = zip(row.degrees, numbers, strict=True)
         return all(bool(number) for degree, number in pairs if degree < 0)
-    least = _LEAST_EXPONENTS.get(row)
-    if least is not None:
+    if row.polynomial:
         exponent = numbers[1]
-        return exponent is not None and exponent >= least and float(exponent).is_integer()
+        return exponent is not None and exponent >= 0 and float(exponent).is_integer()
     if row.structural:
         return True
     linear = isinstance(row.rule, LinearMap) or (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from difflab.core.primitive import Primitive
@@ -14,7 +12,7 @@ from difflab.graph.function import Function
 from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Params
 from difflab.graph.rewrite import Args, label, rewrite
-from difflab.primitives import add, divide, multiply, negative, subtract
+from difflab.primitives import multiply
 
 Scaled = tuple[int, int]
 """A node and an exponent k: the value is the node's times 2^k."""
@@ -86,8 +84,13 @@ class _Scaling:
 
     def moved(self, row: Primitive, parts: list[Scaled]) -> Scaled | None:
         """Append an operation, its operands' powers of two behind it; None where they stay."""
-        rule = _RULES.get(row)
-        return None if rule is None else rule(self, row, *parts)
+        if row.degrees:
+            return (self._quotient if -1 in row.degrees else self._product)(row, *parts)
+        if row.signs == (-1,):
+            return self._negative(row, *parts)
+        if row.signs:
+            return (self._difference if -1 in row.signs else self._sum)(row, *parts)
+        return None
 
     def whole(self, part: Scaled) -> int:
         """Return the node that has the value of `part`; a factor that is there takes it in."""
@@ -144,15 +147,6 @@ class _Scaling:
             return operands, common
         least = min(exponent for _, exponent in parts)
         return [self.whole((node, exponent - least)) for node, exponent in parts], least
-
-
-_RULES: dict[Primitive, Callable[..., Scaled]] = {
-    add: _Scaling._sum,
-    divide: _Scaling._quotient,
-    multiply: _Scaling._product,
-    negative: _Scaling._negative,
-    subtract: _Scaling._difference,
-}
 
 
 def _divided(value: float, exponent: int) -> float:

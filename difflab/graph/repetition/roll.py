@@ -15,7 +15,7 @@ from difflab.graph.repetition.classes import classes
 from difflab.graph.repetition.writing import write
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
-from difflab.primitives import add, index, negative, reshape, subtract
+from difflab.primitives import add, index, negative, reshape
 
 LEAST_NODES = 256
 """The fewest nodes for which repetition is searched: smaller graphs are differentiated and compiled
@@ -77,7 +77,7 @@ def _kinds(graph: Graph) -> int:
 
     It takes a tenth of the time of the search. Additions may be inside a long sum, which is one.
     """
-    counted = graph.matching(lambda row: row.shape is None and row not in (add, subtract))
+    counted = graph.matching(lambda row: row.shape is None and len(row.signs) < 2)
     nodes = (counted & graph.scalars()).nonzero()[0]
     opcodes, sizes = graph.opcode.astype(np.int64), np.diff(graph.starts)[nodes]
     kinds = opcodes[nodes]
