@@ -72,15 +72,16 @@ def lowered(printer: StraightLinePrinter, node: int, row: Primitive) -> None:
     for step in steps:
         require_inside(step, {view.ref.root: math.prod(view.shape) for view in (out, *operands)})
     total, terms = not shape and row in (sum_, matmul), ""
-    if row is matmul:  # the innermost loop adds up
+    kind = steps[-1].name if steps else ""
+    if kind == "multiply":  # the innermost loop adds up
         steps = [steps[0].innermost(len(steps[0].domain) - len(operands[1].shape[-2:]))]
-    elif row is sum_in_order:
-        *gathered, sums = steps
+    elif kind in RECURRENCES:
+        *gathered, last = steps
         total = not shape and len(children) == 1
         if total:  # the argument has the terms
-            steps = [sums._replace(args=(operands[0].ref,))]
+            steps = [last._replace(args=(operands[0].ref,))]
         else:
-            terms, steps = printer.fresh.numbered("t"), [sums]
+            terms, steps = printer.fresh.numbered("t"), [last]
             printer.add(printer.array(terms, math.prod(operands[-1].shape)))
             for step in gathered:
                 _written(printer, node, step, terms)
