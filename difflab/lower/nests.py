@@ -121,7 +121,7 @@ class View(NamedTuple):
             raise ConsistencyError(
                 f"an operand of shape {self.shape} cannot be broadcast to {shape}"
             )
-        strides = [step if size == n else 0 for size, n, step in axes]
+        strides = [0 if size == 1 else step for size, _, step in axes]
         return self._of(0, [0] * missing + strides, shape)
 
     def transposed(self, axes: Sequence[int]) -> View:

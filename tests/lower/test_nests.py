@@ -47,6 +47,7 @@ def test_diagonals_broadcasts_and_stretches() -> None:
     wide = np.broadcast_to(elements[0], (2, 3, 3))
     first = View.whole(0, (3, 3)).broadcast((2, 3, 3))
     np.testing.assert_array_equal(places(first), wide)
+    assert View.whole(0, (1, 3)).broadcast((2, 1, 3)).ref.strides == (0, 0, 1)  # short code
     with pytest.raises(ConsistencyError, match="cannot be broadcast"):
         first.broadcast((3, 3))
     with pytest.raises(ConsistencyError, match="cannot be broadcast"):

@@ -104,7 +104,9 @@ def _written(
     total: bool = False,
     terms: str = "",
 ) -> None:
-    """Write a nest that fills an array, or adds all to a number."""
+    """Write a nest that fills an array, or adds all to a number; nothing for one without points."""
+    if 0 in step.domain:
+        return  # some compilers refuse its table of indices
     children, single = printer.view.children[node], len(step.domain) == 1
     counters = [f"i{axis}" for axis in range(len(step.domain))]
     if single and step.name != "multiply":

@@ -227,6 +227,7 @@ class ListPrinter(StraightLinePrinter):
         one before ``{2}``.
     """
 
+    empty_array = "[]"
     variable: ClassVar[str]
     list_of_zeros: ClassVar[str]
     copy_of: ClassVar[str]

@@ -42,8 +42,6 @@ from difflab.primitives import as_number, constant_array, index, reshape
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _LONGEST = 30
 """Maximum number of nodes in one expression."""
-EMPTY = ""
-"""The name of an array without elements, which no loop reads."""
 _IN_A_LINE = 8
 """Elements of a table per line."""
 
@@ -69,6 +67,8 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
     writes_outputs = False
     """Whether the elements of outputs are written one by one into an array of the caller."""
     forever = "1"  # a condition that holds
+    empty_array: ClassVar[str] = ""
+    """An array without elements, which no loop reads; lists are returned."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             if self.fused[node]:
                 continue
             if 0 in self.graph.shape(node):
-                self.names[node] = EMPTY
+                self.names[node] = self.empty_array
                 continue
             if row.shape is not None or self.graph.shape(node):
                 self.compute_array(node, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import difflab as dl
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
 from difflab.language import parse
-from difflab.language.printers import c
-from tests.support.languages import C
+from difflab.language.printers import c, javascript, python
+from tests.support.languages import LANGUAGES, C, Language
 
 TERMS = 100_000
 
@@ -83,6 +84,27 @@ def test_what_only_empty_arrays_read_is_not_written(tmp_path: Path) -> None:
     )
     (found,) = C.values([function], [np.arange(9.0)], tmp_path)
     np.testing.assert_array_equal(found[0], [0.0, 0.0, 1.0, 2.0])
+
+
+def empty_parts(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    return [x * 2.0, y + 1.0, dl.arrays.take(y, np.arange(0), 0)]
+
+
+def test_outputs_without_elements_are_empty_lists() -> None:
+    function = dl.trace(empty_parts, np.ones((2, 0)), np.ones(2))
+    namespace: dict[str, Any] = {}
+    exec(python(function), namespace)
+    assert namespace["f"]([], [2.0, 3.0]) == ([], [3.0, 4.0], [])
+    assert "return [[], t1, []];" in javascript(function)
+
+
+@pytest.mark.parametrize("language", [C, *LANGUAGES], ids=lambda language: language.name)
+def test_a_table_without_indices_is_not_written(language: Language, tmp_path: Path) -> None:
+    if not language.there:
+        pytest.skip(language.needed)
+    function = dl.vjp(dl.trace(empty_parts, np.ones((2, 0)), np.ones(2)))
+    (found,) = language.values([function], [[2.0, 3.0, 5.0, 7.0]], tmp_path)
+    np.testing.assert_array_equal(found[0], [3.0, 4.0, 5.0, 7.0])
 
 
 @pytest.mark.skipif(not C.there, reason="needs gcc")
