@@ -384,7 +384,11 @@ def unplanned(cls: Any) -> type[Any]:
             if self.__class__ is found:  # no other thread was first
                 self._plan(self)
                 self.__class__ = cls
-                self.specialised()
+                try:
+                    self.specialised()
+                except BaseException:  # Ctrl-C: the next call plans again
+                    self.__class__ = found
+                    raise
 
     def attribute(self: Any, name: str) -> Any:
         planned(self)

@@ -23,7 +23,7 @@ from difflab.execute import Compiled, point_calls, workers
 from difflab.execute import point_calls as same
 from difflab.execute.lower.scalar import LIBRARY, expression_form
 from difflab.execute.lower.schedule import ScalarProgram, ScheduledStep
-from difflab.execute.point_calls import same_bits, worth_compiling
+from difflab.execute.point_calls import PointCalls, same_bits, worth_compiling
 from difflab.execute.targets.llvm.libraries import llvm
 from difflab.execute.targets.llvm.python_objects import layouts
 from difflab.execute.targets.llvm.target import NativeTarget
@@ -415,6 +415,28 @@ def test_the_second_call_plans_what_the_first_one_evaluates() -> None:
     assert bits(fast(2.0, 5.0)) == bits(first)
     assert is_planned(fast)
     assert type(fast).__mro__.count(Compiled) == 1
+
+
+def test_a_plan_that_is_interrupted_is_made_by_the_next_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fast = seed()
+    first = fast(2.0, 5.0)
+    specialised = PointCalls.specialised
+
+    def interrupted(self: Any) -> Any:
+        specialised(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PointCalls, "specialised", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fast(2.0, 5.0)
+    other = seed()
+    for each in (fast, other, other):
+        assert bits(each(2.0, 5.0)) == bits(first)
+    calls = [vars(type(each))["__call__"].__code__.co_code for each in (fast, other)]
+    assert calls[0] == calls[1]
 
 
 @pytest.mark.parametrize(
