@@ -422,10 +422,8 @@ def test_a_plan_that_is_interrupted_is_made_by_the_next_call(
 ) -> None:
     fast = seed()
     first = fast(2.0, 5.0)
-    specialised = PointCalls.specialised
 
     def interrupted(self: Any) -> Any:
-        specialised(self)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
