@@ -284,7 +284,7 @@ def _windows(x: Array, size: Shape, stride: Shape, dilation: Shape) -> Array:
 def _cuts(
     shape: Shape, size: Shape, stride: Shape, dilation: Shape
 ) -> tuple[Shape, list[list[tuple[Any, ...]]]]:
-    """Return a shape with an axis of one window, and the keys that cut each axis in turn."""
+    """Return a shape with an axis of one window, and the keys that cut the axes, one by one."""
     count = len(size)
     if len(shape) < count:
         raise mismatch(f"windows need at least {count} axes, and the shape is {shape}")

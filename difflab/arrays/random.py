@@ -84,7 +84,7 @@ def _as_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def split(key: Array, num: int | Sequence[int] = 2) -> Array:
-    """Return `num` new keys, whose numbers are independent of each other and of those of `key`.
+    """Return `num` new keys, whose draws are independent of each other and of those of `key`.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
 def uniform(
     key: Array, shape: int | Sequence[int] = (), minval: Array = 0.0, maxval: Array = 1.0
 ) -> Array:
-    """Return numbers uniform between `minval`, included, and `maxval`.
+    """Draw from the uniform distribution on the interval from `minval`, included, to `maxval`.
 
     They are ``minval + u·(maxval − minval)`` with u one of 2⁵² numbers, so derivatives by the
     bounds exist; the derivative by the key is 0.
@@ -146,7 +146,7 @@ def uniform(
 def normal(
     key: Array, shape: int | Sequence[int] = (), loc: Array = 0.0, scale: Array = 1.0
 ) -> Array:
-    """Return normally distributed numbers of mean `loc` and standard deviation `scale`.
+    """Draw from the normal distribution of mean `loc` and standard deviation `scale`.
 
     They are ``loc + scale·z``, so derivatives by `loc` and `scale` exist (the reparametrisation of
     Kingma & Welling, arXiv:1312.6114); the derivative by the key is 0.

@@ -210,7 +210,7 @@ class _Piece:
 def _divided(
     function: Function, box: Box, order: int, whole: _Flat, width: float, most: int
 ) -> Enclosure:
-    """Divide the pieces whose bounds exceed by more than `width` what the function takes on."""
+    """Divide the pieces whose bounds exceed the function's range by more than `width`."""
     pieces = [_piece(function, list(box), order, whole)]
     wide = _too_wide(pieces, box, width)
     stopped = ""

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Proved bounds of numbers: each lies between its `lower` and its `upper`.
+    """Proved bounds of values: each lies between its `lower` and its `upper`.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Interval:
             return np.where(gap > 0, np.nextafter(gap, np.inf), gap)
 
     def __contains__(self, numbers: object) -> bool:
-        """Whether all of some numbers lie within the bounds."""
+        """Whether all of the given values lie within the bounds."""
         found = np.asarray(numbers, dtype=np.float64)
         return bool(np.all((self.lower <= found) & (found <= self.upper)))
 

@@ -117,7 +117,7 @@ def _either(a: Jet, b: Jet) -> Ball:
 
 
 def _selection(name: str, keeps: int) -> Callable[[Any, Any], Jet]:
-    """Return the smaller of two numbers (-1) or the larger one (1)."""
+    """Return a function that selects the smaller of two numbers (-1) or the larger one (1)."""
 
     def select(one: Any, two: Any) -> Jet:
         a, b = jet(one), jet(two)

@@ -52,7 +52,7 @@ def distribution(module: str) -> str:
 
 
 def requirement(module: str) -> str:
-    """Return what ``pip install`` adds a module with: an extra of difflab, or the package.
+    """Return the requirement by which ``pip install`` adds a module: an extra, or the package.
 
     Examples
     --------

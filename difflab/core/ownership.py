@@ -156,7 +156,7 @@ Step = tuple["Step | None", "Primitive", "Mapping[str, Any]"]
 
 
 class Storage:
-    """The number of changes in place of an array, the last one, and the tensors that hold it.
+    """The number of in-place changes of an array, the last one, and the tensors that hold it.
 
     Most arrays never change, so the attributes are class defaults.
     """

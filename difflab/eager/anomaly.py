@@ -38,7 +38,7 @@ An argument is the number of a noted step, or a pair of its step (or None) and i
 
 
 class Watch:
-    """The operations noted so far, by the numbers of their steps on the tape."""
+    """The operations recorded so far, keyed by the index of their step on the tape."""
 
     def __init__(self) -> None:
         self.notes: dict[int, Note] = {}

@@ -44,7 +44,7 @@ def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape |
 
 
 def plain_numbers(values: Sequence[Any]) -> list[float] | None:
-    """Return Python's numbers as floats; None for anything else, and if one would be rounded.
+    """Return Python scalars as floats; None for other types, and if one would be rounded.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def _check_all(results: Any, out: Any) -> None:
 
 
 def _check(array: Any, value: np.ndarray[Any, Any], name: str) -> None:
-    """Raise `InputError` if a result cannot be written to what was given for it."""
+    """Raise `InputError` if a result cannot be written to the given output array."""
     wanted = f"np.empty({value.shape}{'' if value.dtype == float else f', np.{value.dtype}'})"
     hint = f"pass an array such as {wanted}"
     if not isinstance(array, np.ndarray):

@@ -340,7 +340,7 @@ def _transforms(schedule: Schedule) -> bool:
 
 
 def _soon(schedule: Schedule) -> NativeArrays | FirstCalls | None:
-    """Return one point of a function of arrays as what computes it soonest; None if nothing does.
+    """Return the code of one point that is ready soonest, of a function of arrays; None without it.
 
     Its bits are those of machine code, which follows in the background.
     """

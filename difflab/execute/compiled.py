@@ -302,7 +302,7 @@ class Compiled(PointCalls):
         return self._results(values, self.function.batch(values))
 
     def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
-        """Return the numbers of a call at one point; None for other arguments."""
+        """Return the arguments of a call at one point as floats; None for other arguments."""
         plain = len(args) == self._numbers and not kwargs
         return plain_numbers(args) if plain else None
 
@@ -388,7 +388,7 @@ class PackedCompiled(Compiled):
         return self._results(self._lowered.split(packed), packed.shape[:-1])
 
     def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
-        """Return the numbers of a call at one point; None for other arguments."""
+        """Return the arguments of a call at one point as floats; None for other arguments."""
         points: Any = args[0] if len(args) == 1 and not kwargs else None
         plain = type(points) is np.ndarray and points.dtype == FLOAT
         return points.tolist() if plain and points.shape == (self.function.n,) else None

@@ -52,7 +52,7 @@ _LARGEST = 2.0**52
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
-    """Return what ``while cond_fun(value): value = body_fun(value)`` leaves in `value`.
+    """Return the final value of ``while cond_fun(value): value = body_fun(value)``.
 
     In a trace this is one node. It can be differentiated in both modes, to any order: reverse
     mode keeps the values of all steps, whose number is known when the loop has run.
@@ -97,7 +97,7 @@ def while_loop(
 
 
 def _ahead(loop: PlainLoop) -> _Rest | None:
-    """Return what computes the rest of a loop; None if only Python's steps do."""
+    """Return an object that computes the rest of a loop; None if only Python can."""
     if np.geterr()["under"] != "ignore":
         return None
     reads = arithmetic((loop.cond_fun, loop.body_fun))
@@ -105,12 +105,12 @@ def _ahead(loop: PlainLoop) -> _Rest | None:
 
 
 def _contents(array: Any) -> Any:
-    """Return what is equal for arrays of the same shape, type and bits."""
+    """Return a key that is equal for arrays of the same shape, type and bits."""
     return array.shape, array.dtype, blake2b(np.ascontiguousarray(array).data).digest()
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether a value consists of finite float64 numbers, or is an integer of that size."""
+    """Return whether a value is finite float64, or an integer of at most 2**52 in magnitude."""
     kind = type(value)
     if kind is int:
         return bool(-_LARGEST <= value <= _LARGEST)
@@ -119,9 +119,9 @@ def _is_finite(value: Any) -> bool:
 
 
 class _Rest:
-    """What computes the rest of a loop, as soon as its machine code is there.
+    """The remaining iterations of a loop, in machine code as soon as that is compiled.
 
-    The code is prepared once for what it reads and the types of the value, which determine it.
+    The code is prepared once for each set of its reads and the types of the value.
     """
 
     def __init__(self, loop: PlainLoop, reads: Arithmetic) -> None:
@@ -269,14 +269,14 @@ def _code(test: Contents, body: Contents, integers: tuple[int, ...]) -> _Machine
 
 
 def _is_rounded(row: Primitive) -> bool:
-    """Whether results of a row are checked: what is finite and no such result stays finite."""
+    """Whether a primitive's results need a check; others keep finite values finite."""
     return row.ulps == 0.5 or row in _FUNCTIONS
 
 
 def _is_exact(function: Function, integers: Sequence[int]) -> bool:
-    """Return whether each operation gives what Python's and NumPy's give, of any real type.
+    """Return whether each operation has the results of Python's and NumPy's, for any real type.
 
-    What is computed of integers alone, which Python does not round, is counters and comparisons.
+    Results of integers alone, which Python does not round, are counters and comparisons.
     """
     graph = function.graph
     whole = {function.input_nodes[place] for place in integers}

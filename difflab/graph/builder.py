@@ -390,7 +390,7 @@ class Builder:
         return True in [boolean[opcode[node]] for node in args]
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Convert truth values to 0 and 1 where `primitive` takes numbers."""
+        """Convert truth values to 0 and 1 where `primitive` takes floats."""
         if primitive is as_number or not self._any_truth(args):
             return args
         return tuple(
@@ -401,7 +401,7 @@ class Builder:
         )
 
     def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Convert numbers to truth values where `primitive` takes those."""
+        """Convert floats to truth values where `primitive` takes truth values."""
         boolean, opcode = self.boolean, self.opcode
         others = [k for k in primitive.truths if k < len(args) and not boolean[opcode[args[k]]]]
         if not others:

@@ -122,7 +122,7 @@ class LibraryInterpreter(ArrayInterpreter):
 
 
 class ElementInterpreter:
-    """Interpreter whose values are numbers of a library, or NumPy object arrays of them.
+    """Interpreter whose values are scalars of a library, or NumPy object arrays of them.
 
     A subclass defines elementwise rows on scalars by ``_scalar(primitive)``, and, where NumPy's
     data movement is not enough, rows on whole arrays by ``_whole``.
@@ -284,7 +284,7 @@ def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., A
 
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """Return the result of an operation on numbers with huge exponents."""
+    """Return the result of an operation on mpmath values with huge exponents."""
     if name in _CHEAP:
         return _CHEAP[name](mp, *args)
     if name == "exp":

@@ -176,7 +176,7 @@ class FreshNames:
         return self.several(stem, 1)[0]
 
     def several(self, stem: str, count: int) -> list[str]:
-        """Reserve and return `stem` with the next `count` unused numbers."""
+        """Reserve and return `count` names: `stem` with the next unused suffixes."""
         unused: list[str] = []
         while len(unused) < count:
             last = self._counts.get(stem, 0)

@@ -81,7 +81,7 @@ class RandomRounding(ArrayInterpreter):
 
 
 def told_apart(one: float, other: float) -> tuple[str, str]:
-    """Return the texts of two numbers with enough digits to show that they differ.
+    """Return the texts of two floats with enough digits to show that they differ.
 
     Examples
     --------

@@ -244,7 +244,7 @@ class TraceBuilder(Builder):
 
 
 def is_leaf(example: Any) -> bool:
-    """Whether an example is one input: an array, a number, or a list of plain numbers."""
+    """Whether an example is one input: an array, a scalar, or a list of Python scalars."""
     if not is_container(example) or example is None:
         return True
     return (

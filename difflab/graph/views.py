@@ -1,4 +1,4 @@
-"""What a function shows of itself: its text, its graph, its evaluation, its passes.
+"""Views of a function: its text, its graph, its evaluation, its passes.
 
 Text, pictures and reports lie above the graph, and so do their functions, which are methods of a
 `Function` too. They are found when they are first asked for, by the table of the public names, so
@@ -110,7 +110,7 @@ class Views:
         return text if len(text) <= _REPR_LINE and "#" not in text else ""
 
     def _repr_latex_(self) -> str | None:
-        r"""Return the mathematics that notebooks display; None for what is too long to be read.
+        r"""Return the mathematics that notebooks display; None if it is too long to be read.
 
         Examples
         --------

@@ -50,7 +50,7 @@ class _Step(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """What a term emits.
+    """The nodes that a term emits.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class _Template(NamedTuple):
     tail : str
         The text after the last element.
     slots : list of int
-        The nodes that are the same in every term, and room for the others.
+        The nodes that are the same in every term, and slots for the others.
     steps : list of _Step
         The other nodes in their order.
     end : Place
@@ -213,7 +213,7 @@ class AlikeTerms:
         return stop + 1
 
     def _add(self, term: int, end: int) -> None:
-        """Add a term that ends at a place to those before it, or subtract it."""
+        """Add a term that ends at `end` to the terms before it, or subtract it."""
         parser = self.parser
         row = PRIMITIVE[parser.operators[-1]]
         assert row is not None

@@ -42,7 +42,7 @@ def helper(kernel: Kernel) -> Kernel:
 
 
 def by_numbers(known: Kernel, general: Kernel) -> Kernel:
-    """Return a kernel that is another one where that is known: of numbers before the argument."""
+    """Return a kernel that uses `known` for constant orders if it has a form, else `general`."""
 
     @wraps(general)
     def kernel(xp: Any, *args: Any) -> Any:
@@ -142,7 +142,7 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
 def by_orders(
     branch: Callable[..., Any], valid: Callable[..., bool], count: int | None = None
 ) -> Callable[..., Any]:
-    """Return the kernel of a row whose first arguments are whole numbers.
+    """Return the kernel of a row whose first arguments are integers.
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ def _log_softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
 
 
 def _exact_shifted(library: Any, x: Array, axes: Axes) -> tuple[Array, Array]:
-    """Return a shift and eˣ⁻ᵐ on exact numbers: SymPy's expressions need none."""
+    """Return a shift m and eˣ⁻ᵐ in exact arithmetic; the shift is 0 for SymPy's expressions."""
     if hasattr(library, "Symbol"):
         return 0 * np.sum(x, axis=axes, keepdims=True), np.frompyfunc(library.exp, 1, 1)(x)
     exp = np.frompyfunc(lambda v: library.zero if v < NEGLIGIBLE else library.exp(v), 1, 1)

@@ -96,7 +96,7 @@ def prove(
 
 
 def _written(function: Function) -> Function:
-    """Return a function read from its text: its graph may be another one, of the same numbers."""
+    """Return a function parsed from its text; the graph may differ, with the same values."""
     try:
         written = parse(function.text or str(function))
     except DifflabError as error:

@@ -108,7 +108,7 @@ def reference_by_values(
 
 
 def _noise(sampler: Sampler, x: Array, centre: Array) -> Array:
-    """Return a bound on the error of the values: of rounding, and of what else makes them jump."""
+    """Return a bound on the noise of the values: rounding errors and other jumps."""
     near = [sampler(lead_points(x, scale_of(x), distance)[1:]) for distance in NEAR]
     noise: Array = np.fmax.reduce([noise_of(np.vstack([centre, v])).noise for v in near])
     return noise

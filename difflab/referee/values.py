@@ -72,7 +72,7 @@ class BudgetSpent(Exception):
 
 
 class ExactValues:
-    """The function as a map of mpmath numbers, at the precision of their context.
+    """The function evaluated on mpmath values, at the precision of their context.
 
     It is called with the ``n`` packed inputs and returns the flattened outputs. Inputs that are
     the same objects as in the first call at this precision count as unmoved.
@@ -82,7 +82,7 @@ class ExactValues:
     function : Function
         The function.
     nudge : callable, optional
-        What is added to each decimal literal.
+        Added to each decimal literal.
     context : MPContext, optional
         The context of the numbers; by default that of the module mpmath.
 

@@ -53,7 +53,7 @@ def _partitioned(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _lines(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
-    """Return the axes of a reduction as the last one, and the shape with ones in their place."""
+    """Merge the axes of a reduction into a last axis; return the array and the kept shape."""
     a = as_array(a)
     shape = shape_of(a)
     axes = normalized_axes(name, axis, shape)

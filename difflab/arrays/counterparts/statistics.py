@@ -1,4 +1,4 @@
-"""NumPy's averages, deviations and covariances, also of arrays with missing numbers (nan)."""
+"""NumPy's averages, deviations and covariances, also of arrays with missing values (nan)."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def without_nan(x: Any, instead: float) -> Any:
 
 
 def _present(x: Any, axis: Axis, keepdims: bool) -> Any:
-    """Return how many numbers along axes are not nan."""
+    """Return the count of elements along axes that are not nan."""
     return shaped.count(x == x, axis, keepdims)
 
 

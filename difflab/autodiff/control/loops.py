@@ -207,7 +207,7 @@ def scan(
 
 
 def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """Return what ``for i in range(lower, upper): value = body_fun(i, value)`` leaves in `value`.
+    """Return the final value of ``for i in range(lower, upper): value = body_fun(i, value)``.
 
     In a trace it is one node, a `scan`, and `i` is a traced scalar: it cannot index an array;
     let `scan` loop over the array instead.

@@ -203,7 +203,7 @@ class _Sums:
         return degrees(self.graph, node) == (1, 1) and all(differs)
 
     def _linear_in(self, node: int) -> Sequence[int]:
-        """Return the positions of the arguments in which a node is linear, taken together.
+        """Return the positions of the arguments in which a node is jointly linear.
 
         No other argument differs between the directions.
         """

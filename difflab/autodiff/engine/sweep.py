@@ -156,7 +156,7 @@ def unit(sweep: Sweep, shape: Shape, key: tuple[int, ...]) -> Node:
 
 
 def packed(sweep: Sweep, parts: list[Node]) -> Node:
-    """Return all numbers of `parts`, which may be none, as one vector."""
+    """Return all elements of `parts`, which may be empty, as one vector."""
     builder, ids = sweep.builder, [part.id for part in parts]
     params = (("ranks", tuple([len(builder.shape(node)) for node in ids])),)
     return Node(builder, builder.emit(pack, ids, params))

@@ -112,7 +112,7 @@ class SparseDerivative:
 
     @property
     def sweeps(self) -> tuple[int, int]:
-        """The numbers of forward and of reverse sweeps."""
+        """The number of forward and of reverse sweeps."""
         count = int(self.colors.max(initial=-1)) + 1
         if self.mode == "bidirectional":
             forward = int(self.colors[: self.pattern.shape[1]].max(initial=-1)) + 1

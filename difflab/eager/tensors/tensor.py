@@ -57,7 +57,7 @@ INSTEAD = (
 
 
 class Conversions(TapedArray):
-    """Shape and values of a tensor: as numbers, arrays and text, where no derivative is lost."""
+    """Shape and values of a tensor: as scalars, arrays and text, where no derivative is lost."""
 
     __slots__ = ()
 

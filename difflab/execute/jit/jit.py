@@ -237,7 +237,7 @@ class Jitted:
         self.traces: list[JitTrace] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns, by compiled code."""
+        """Return the result of the function, computed by compiled code."""
         latest = self._latest
         if latest is not None:
             leaves = latest.match(args, kwargs)
@@ -297,7 +297,7 @@ class Jitted:
         return made
 
     def _search(self, call: Call) -> Search:
-        """Find what the function can read, static arguments included."""
+        """Search the values that the function can read, static arguments included."""
         static = [(f"static argument {k}", call.args[k]) for k in call.static]
         return Search([(self._name, self._fn), *static])
 

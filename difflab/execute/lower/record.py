@@ -108,7 +108,7 @@ class Recorder:
         return self.unused()
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
-        """Append the operations of a form, given the numbers of its arguments."""
+        """Append the operations of a form, given the ids of its argument values."""
         local, known = dict(enumerate(args)), form.known
         for kind, detail, reads, number, _, dtype in form.ops:
             if known:
@@ -121,7 +121,7 @@ class Recorder:
     # --- operations on values -------------------------------------------------------------
 
     def kind_of(self, number: int) -> str:
-        """Return what a numbered value is, for `kernel_form`."""
+        """Return the kind of the value of this id, for `kernel_form`."""
         if number in self.program.known:
             return repr(self.program.known[number].item())
         return "truth" if number in self.program.truths else "number"
@@ -168,19 +168,19 @@ class StepRecorder(Recorder):
         self.numbers = {source: number for number, source in enumerate(steps.sources)}
 
     def read(self, source: int) -> int:
-        """Return the number of a value of the steps."""
+        """Return the id of a value of the steps."""
         number = self.numbers.get(source)
         if number is None:
             number = self.numbers[source] = self.constant(self.known[source])
         return number
 
     def read_all(self, sources: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of values of the steps, in the shape of `sources`."""
+        """Return the ids of the values of `sources`, in the same shape."""
         flat = [self.read(source) for source in sources.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(sources.shape)
 
     def kind(self, source: int) -> str:
-        """Return what a value is, for `kernel_form`."""
+        """Return the kind of a value, for `kernel_form`."""
         if source in self.known:
             return repr(self.known[source])
         return "truth" if self.numbers[source] in self.program.truths else "number"
@@ -290,7 +290,7 @@ def _whole(entry: Any) -> bool:
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
-    """Return the dtype of a value or an array; whole numbers count as float64."""
+    """Return the dtype of a value or an array; integer scalars count as float64."""
     if isinstance(value, RecordedValue):
         return value.dtype
     dtype: np.dtype[Any] = np.asarray(value).dtype

@@ -225,7 +225,7 @@ def called(row: Primitive) -> Callable[..., Any]:
 
 
 def computes_numbers(graph: Graph) -> bool:
-    """Whether operations compute numbers, and those on arrays only move elements to one place."""
+    """Whether all arithmetic is on scalars, and array operations only move elements."""
     arrays = graph.shape_ids != 0
     if any(row.shape is not None and row not in _MOVES for row in graph.primitives):
         return False

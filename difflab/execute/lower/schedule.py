@@ -119,7 +119,7 @@ class Schedule:
 
     @classmethod
     def started(cls, function: Function) -> tuple[Schedule, Iterator[Step]]:
-        """Return a schedule without steps, which is filled while the steps are taken."""
+        """Return an empty schedule, and an iterator over its steps that fills it."""
         schedule = cls(steps_once(function.in_floats))
         return schedule, _Scheduler(schedule).steps()
 
@@ -151,7 +151,7 @@ class _Scheduler:
         self.same: dict[int, int] = {}
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps in order; the schedule is filled when all are taken."""
+        """Yield the steps in order; the schedule is complete when the iterator is exhausted."""
         graph, known, same, found = self.graph, self.schedule.known, self.same, self.found
         rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]

@@ -210,7 +210,7 @@ def _per_channel(value: Node, conv: _Convolution) -> Node | None:
 
 
 def _combined(row: Primitive, conv: _Convolution, change: Node, place: int) -> _Convolution:
-    """Return a row of a convolution, its argument at a place, and a change."""
+    """Fold a row into a convolution, its argument of index `place`; `change` is the other one."""
     scale, shift = conv.scale, conv.shift
     if row.signs:
         if row.signs[place] < 0:  # change − conv

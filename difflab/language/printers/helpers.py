@@ -1,4 +1,4 @@
-"""Functions of numbers that printed code defines before it calls them."""
+"""Functions of scalars that printed code defines before it calls them."""
 
 from __future__ import annotations
 

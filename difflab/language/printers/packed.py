@@ -54,7 +54,7 @@ class PackedPrinter(StraightLinePrinter):
 
     @abstractmethod
     def assign_array(self, name: str, value: str, size: int) -> None:
-        """Write what gives an array the elements of another."""
+        """Write the statement that copies the elements of an array to another."""
 
     def advance(self, changes: Sequence[Change]) -> None:
         """Write assignments as if at once."""

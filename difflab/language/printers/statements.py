@@ -284,7 +284,7 @@ def on_numbers(
     values: Sequence[str],
     names: list[str] | None,
 ) -> list[str]:
-    """Write a branch or a loop over numbers, and return the variables of its outputs.
+    """Write a branch or a loop on scalars, and return the variables of its outputs.
 
     A branch assigns `names`, or new variables where that is None.
     """
@@ -311,9 +311,9 @@ def on_numbers(
 
 
 def in_sequence(changes: Sequence[Change]) -> Sequence[Change] | None:
-    """Return changes of numbers in an order in which none reads what was assigned before it.
+    """Return scalar assignments in an order in which none reads a variable assigned before it.
 
-    None where there is no such order, or an array among them.
+    None if there is no such order, or one assigns an array.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def complex_steps(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class PreparedComplexStep:
-    """A function that accepts complex numbers, ready to be evaluated at points."""
+    """A prepared derivative by complex steps, evaluated at points."""
 
     problem: Problem
     size: Size | None = None
@@ -118,7 +118,7 @@ COMPLEX_STEP = ComplexStep()
 
 
 def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
-    """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
+    """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)``, with i h added to one component.
 
     The steps are ``(n,)``, or ``(N, n)`` where every point has its own. A function that returns
     real values for complex points gives zeros; the comparison with central differences shows
@@ -177,7 +177,7 @@ def _unlike_central(
 
 
 def _beside(sampler: Sampler, points: Array, moved: NDArray[Any]) -> NDArray[Any]:
-    """Return the values ``(K, N, n, m)`` with each component in turn at its K `moved` ones."""
+    """Return the values ``(K, N, n, m)`` with one component replaced by its K `moved` values."""
     ways, count, n = moved.shape
     out = np.empty((*moved.shape, sampler.m), dtype=moved.dtype)
     block = max(1, sampler.rows // (ways * count))

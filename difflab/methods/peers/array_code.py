@@ -259,7 +259,7 @@ class _Code:
         return found
 
     def _row(self, node: int, row: Primitive) -> Any:
-        """Return the expression of an operation: an operator, or what its kernel writes."""
+        """Return the expression of an operation: an operator, or the code that its kernel emits."""
         children, params = self.view.children[node], self.function.graph.params(node)
         if row.holds is not None:
             raise UnsupportedError(f"{self.title} code has no form of '{row.name}'")

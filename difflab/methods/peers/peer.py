@@ -122,7 +122,7 @@ class Peer:
 
     @property
     def requirement(self) -> str:
-        """What ``pip install`` adds the package with."""
+        """The requirement by which ``pip install`` adds the package."""
         return f"'difflab[{self.extra or self.name}]'"
 
     def missing(self) -> str | None:

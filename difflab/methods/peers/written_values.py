@@ -351,7 +351,7 @@ def operated(template: str, values: Sequence[Any], compute: Any) -> WrittenValue
 
 
 def _shape_of(compute: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shape:
-    """Return the shape of what NumPy computes of arrays of these shapes."""
+    """Return the shape of NumPy's result for arrays of these shapes."""
     with np.errstate(all="ignore"):
         found = compute(
             *map(_sample, args), **{name: _sample(value) for name, value in kwargs.items()}

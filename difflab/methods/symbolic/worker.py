@@ -327,7 +327,7 @@ def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
 
 
 def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) -> tuple[int, int]:
-    """Return the operations and the distinct leaves of what `sympy.cse` returned."""
+    """Return the number of operations and of distinct leaves in a result of `sympy.cse`."""
     pairs = list(replacements)
     expressions = [*(shared for _, shared in pairs), *reduced]
     operations, _ = tree_size(expressions)

@@ -173,7 +173,7 @@ def _mismatch(
 
 
 def _telling_digits(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show where they differ.
+    """Return the texts of two floats with enough digits to show their difference.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class Reading(Enum):
 
 
 class KernelOperand(NamedTuple):
-    """An operand of a kernel: an array of numbers or of truth values, or a scalar.
+    """An operand of a kernel: an array of floats or of truth values, or a scalar.
 
     Attributes
     ----------

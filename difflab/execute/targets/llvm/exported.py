@@ -188,7 +188,7 @@ def header(
     outputs: Sequence[str],
     output_shapes: Sequence[Shape],
 ) -> str:
-    """Return a C header for a function by address: its type, and where x and y hold what.
+    """Return a C header for a function by address: its type, and the layout of x and y.
 
     Raises
     ------

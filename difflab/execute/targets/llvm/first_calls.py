@@ -125,7 +125,7 @@ def _called(run: Compute, *args: Any) -> Any:
 
 
 def _compute(op: Op) -> Compute:
-    """Return what computes an operation from its operands, as machine code does."""
+    """Return a function that computes an operation with the same bits as machine code."""
     if op.form == OpForm.UFUNC and op.name in EXACT:
         found: Compute = op.detail
         return found
@@ -150,7 +150,7 @@ def _compute(op: Op) -> Compute:
 
 
 def _placed(shape: Shape, keys: Sequence[Any], gaps: bool, parts: Sequence[Any]) -> Any:
-    """Write each part into its place, and add those that follow where parts may overlap."""
+    """Write each part at its key; where parts may overlap, add the later ones."""
     whole = np.zeros(shape)
     for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
         if gaps and place:

@@ -187,7 +187,7 @@ def _on_scalars(name: str, vector: str, arity: int, width: int, real: str) -> It
 
 @cache
 def types(width: int, real: str = "double") -> Mapping[str, str]:
-    """Return the types and constants that templates use, for numbers of the type `real`."""
+    """Return the types and constants that templates use, for floats of the type `real`."""
     v, b, c = (real, "i1", "i8")
     if width > 1:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))

@@ -165,7 +165,7 @@ class BatchCode:
 
 
 class MachineCall:
-    """The record of a compiled function, and what it refers to.
+    """The record of a compiled function and the objects that it references.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class MachineCall:
     packed : bool
         Whether the only argument is an array of all inputs.
     group : callable or None
-        What makes the returned object of a tuple of results; None for the tuple, or the result.
+        Constructs the returned object from a tuple of results; None for the tuple, or the result.
     memory : bool
         Whether the keyword ``out`` gives memory for the results of one point.
     """

@@ -178,7 +178,7 @@ class NativeTarget:
         return engine.load(text, symbols, self.machine, self.operations), writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
-        """Return the outputs at one point, where `numbers` are the flattened inputs."""
+        """Return the outputs at one point, of which `numbers` holds the flattened inputs."""
         entry, size = self._point
         spaces = self._point_workspaces
         space = (

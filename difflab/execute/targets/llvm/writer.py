@@ -368,7 +368,7 @@ class _RowsWriter(PieceWriter):
         self.body.append(f"%l{value} = {_shuffle(rows, '%rows', 'poison', places)}")
 
     def store_output(self, place: int, value: int) -> None:
-        """Keep an output for its place in the rows."""
+        """Record the value of the output of index `place`."""
         self.results[place] = self.number(value)
 
     def _store_rows(self) -> None:

@@ -219,7 +219,7 @@ class _NativeWorkspace:
         return tuple([read() for read in self.owned])
 
     def _reader(self, ref: Ref, view: Array) -> Callable[[], Any]:
-        """Return what returns a result that shares no memory."""
+        """Return a function that returns a result without shared memory."""
         if ref.root in self.target.program.truths:
             return partial(bool, view) if view.ndim == 0 else partial(view.astype, np.bool_)
         return view.item if view.ndim == 0 else view.copy

@@ -158,7 +158,7 @@ class BlockedNest(JoinedNest):
             self._columns(left, size - whole, terms)
 
     def _columns(self, pointers: list[str], rows: int, terms: int) -> None:
-        """Write blocks of neighbouring vectors, and what is left of them."""
+        """Write blocks of adjacent vectors, then the remaining columns."""
         width, size = self.routine.host.width, self.domain[self.inner]
         block = self.columns
         most = block // width
@@ -211,7 +211,7 @@ class BlockedNest(JoinedNest):
     def _operand(
         self, loaded: dict[object, str], pointer: str, slot: int, row: int, piece: Piece
     ) -> str:
-        """Return an operand's numbers, each loaded once."""
+        """Return the vector of an operand's elements, which is loaded once."""
         start, width = piece
         strides = self.strides[slot]
         along, across = strides[self.inner], strides[self.row] if self.row >= 0 else 0
@@ -282,7 +282,7 @@ class DotNest(JoinedNest):
             self._sums(self.moved(pointers, str(whole), self.inner), size - whole)
 
     def _sums(self, pointers: list[str], rows: int) -> None:
-        """Write the sums of some rows: vectors of terms, then their sum, then what is left."""
+        """Write the sums of rows: vector accumulators, their reduction, the remaining terms."""
         routine, width = self.routine, self.routine.host.width
         size = self.domain[self.along]
         whole = size // width * width

@@ -38,7 +38,7 @@ STOPPED = -3
 
 
 def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
-    """Raise what ended a run, if anything did.
+    """Raise the error or exception that ended a run, if one did.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class ControlWriter:
     # --- what a step hands to the next --------------------------------------------------------
 
     def _places(self, counter: str) -> tuple[list[str], list[str]]:
-        """Return pointers to what the step of this number reads and writes."""
+        """Return pointers to the buffers that the step of this index reads and writes."""
         routine = self.routine
         odd = routine.assigned(f"and i64 {counter}, 1")
         old, new = [], []
@@ -231,12 +231,12 @@ class ControlWriter:
         return old, new
 
     def _pairs(self) -> list[str]:
-        """Return pointers to the two places of each value."""
+        """Return pointers to the double buffers of the carried values."""
         pairs = self.routine.moved(self.memory, self.called.results)
         return self._spread(pairs, [2 * size for size in self.called.carried])
 
     def _begin(self, first: Sequence[str]) -> None:
-        """Write what the first step reads: these values, and zeros for the others."""
+        """Initialize the carried values: the first ones to these values, the others to zeros."""
         places = list(zip(self._pairs(), self.called.carried, strict=True))
         for source, (place, size) in zip(first, places, strict=False):
             self.routine.copied(source, place, size)
@@ -245,7 +245,7 @@ class ControlWriter:
                 self.routine.store("0.0", self.routine.moved(place, counter))
 
     def _end(self, steps: str, last: Sequence[str]) -> None:
-        """Copy what was handed on after a number of steps."""
+        """Copy the carried values after the given number of steps."""
         for source, place, size in zip(
             self._places(steps)[0], last, self.called.carried, strict=True
         ):
@@ -281,7 +281,7 @@ class ControlWriter:
         return following
 
     def _reserve(self, place: str, old: str, size: str) -> None:
-        """Put memory of a size in bytes, with what the old memory held, at a place."""
+        """Reallocate memory to a size in bytes and store its address."""
         routine = self.routine
         routine.functions.declare("ptr", "realloc", "ptr", "i64")
         found = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")

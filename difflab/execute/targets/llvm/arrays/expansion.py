@@ -89,7 +89,7 @@ def instructions(schedule: Schedule) -> Instructions:
 
 
 def routine_layout(function: Function) -> NestLayout:
-    """Return a function as a routine: its last inputs are the places of its outputs."""
+    """Return the layout of a function as a routine: its last inputs are its output buffers."""
     count, shapes = len(function.inputs), [*function.input_shapes, *function.output_shapes]
     whole = composed(lambda nodes: inlined(function, nodes[:count]), shapes)
     program = instructions(Schedule.of(whole))

@@ -31,18 +31,18 @@ from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
 
 
 class Access(NamedTuple):
-    """The numbers that an operand reaches, by the first and the last."""
+    """The range of elements that an operand accesses, as the first and the last."""
 
     low: int
     high: int
 
     def meets(self, other: Access) -> bool:
-        """Whether both may reach the same number."""
+        """Whether both may access the same element."""
         return self.low <= other.high and other.low <= self.high
 
 
 class Write(NamedTuple):
-    """Where an instruction writes, what it reaches, and whether it accumulates there."""
+    """The output of an instruction, its range, and whether the instruction accumulates."""
 
     out: Ref
     reached: Access
@@ -50,7 +50,7 @@ class Write(NamedTuple):
 
     @classmethod
     def of(cls, step: Instruction) -> Write:
-        """Return where an instruction writes."""
+        """Return the write of an instruction."""
         ref, domain = step.accesses()[0]
         out = step.out.squeezed(step.domain)
         return cls(out, Access(*ref.reach(domain)), bool(step.into))
@@ -73,7 +73,7 @@ class Write(NamedTuple):
 
 
 class OpenNest:
-    """What the instructions of a nest write and read, while more may be taken into it.
+    """The writes and reads of a nest to which more instructions may be added.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class OpenNest:
         return not written and not any(map(own.meets, self.read.get(root, ())))
 
     def shares(self, step: Instruction) -> bool:
-        """Whether the others leave what an instruction reads and writes as it expects it."""
+        """Whether an instruction can share the nest without changing its result."""
         own, others = Write.of(step), self.written.get(step.out.root, ())
         interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
         if not interleaved and not self.is_apart(step):
@@ -111,7 +111,7 @@ class OpenNest:
         return all(self._unchanged(ref, step) for ref in step.args)
 
     def _unchanged(self, ref: Ref, step: Instruction) -> bool:
-        """Whether what an operand reads is not written here, or just before at the same point."""
+        """Whether an operand is unwritten in the nest, or written once, at the same point."""
         writes = self.written.get(ref.root)
         if writes is None:
             return True
@@ -135,7 +135,7 @@ class Address(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Instructions of a segment's piece that share a nest, by their places in the piece."""
+    """Instructions of a segment's piece that share a nest, by their indices in the piece."""
 
     steps: tuple[int, ...]
 
@@ -218,7 +218,7 @@ class NestLayout:
 
     @property
     def controls(self) -> list[Subprograms]:
-        """What its control instructions call, those that a loop repeats counted once."""
+        """The subprograms of the control instructions; those that a loop repeats count once."""
         pieces = (self._piece(segment, 0) for segment in self.cut.segments)
         called = (step.called for piece in pieces for step in piece)
         return [each for each in called if isinstance(each, Subprograms)]
@@ -339,7 +339,7 @@ class NestLayout:
         return here._replace(step=step)
 
     def capacity(self, memory: str) -> int:
-        """Return how many numbers a memory holds."""
+        """Return the number of elements of a memory."""
         if memory == "values":
             return self.room
         if memory == "constants":
@@ -368,7 +368,7 @@ class NestLayout:
 
 
 class _Memory:
-    """Memory whose parts are used again; `room` is its size."""
+    """An allocator that reuses released memory; `room` is the total size."""
 
     def __init__(self) -> None:
         self.room = 0

@@ -157,7 +157,7 @@ class _Segmenter:
         self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
 
     def _signature(self, place: int, step: Instruction) -> Any:
-        """Return what pieces have in common, and note what may move."""
+        """Return the parts of an instruction that equal pieces share; record its offsets."""
         slots: list[Any] = []
         for slot, ref in enumerate(step.args):
             known = self.program.known.get(ref.root)

@@ -41,9 +41,9 @@ class PointerOperand(NamedTuple):
 
 
 def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
-    """Return which of a nest's instructions, by their places, is the first to write each value.
+    """Return the index of the first instruction of a nest that writes each value.
 
-    Those after it have its numbers in registers; those up to it read the value from memory.
+    Later instructions read the value from registers; those up to it read it from memory.
     """
     made: dict[int, int] = {}
     for place, step in enumerate(steps):
@@ -100,7 +100,7 @@ class Vector(OperationWriter):
                 self._put(step, self.operands[place, 0])
 
     def _key(self, place: int, slot: int, ref: Ref) -> Any:
-        """Return the name of an operand's numbers, which are loaded once."""
+        """Return the key of an operand's value, which is loaded once."""
         if self.made.get(ref.root, place) < place:
             return ref.root
         operand = self.operands[place, slot]
@@ -126,7 +126,7 @@ class Vector(OperationWriter):
         return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
 
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
-        """Store a result, or join it to what is there."""
+        """Store a result, or accumulate it into the stored value."""
         number = self.number(step.out.root)
         if operand.table:  # of a scatter: one point, as indices may repeat
             position = self.routine.position(self._at(operand.table, 1))
@@ -238,7 +238,7 @@ class Nest:
         return self.made.get(ref.root, place) >= place
 
     def _order(self) -> tuple[int, ...]:
-        """Return the axes, the one whose numbers lie side by side most often innermost.
+        """Return the axes in loop order, with the one that is most often contiguous innermost.
 
         Those of a scatter stay in their order.
         """
@@ -324,7 +324,7 @@ class Nest:
 
 
 def _plain(step: Instruction) -> bool:
-    """Whether an operation is an instruction of the machine on numbers."""
+    """Whether an operation on floats is a machine instruction rather than a call."""
     spelling = SPELLINGS[step.name]
     called = spelling.function or "{exp}" in spelling.template
     return not (called or spelling.truths or step.truth)

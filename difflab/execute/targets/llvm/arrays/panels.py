@@ -1,7 +1,7 @@
-"""Large products of arrays: panels of an operand copied to a small room that stays in the cache.
+"""Large matrix products: panels of an operand are packed into a buffer that fits the cache.
 
 Many processors take some hundred cycles to multiply a subnormal number, and a product uses each
-number of a panel for every row. A panel with subnormal numbers is therefore scaled by a power of
+element of a panel for every row. A panel with subnormal numbers is therefore scaled by a power of
 two, if that is exact: nothing can overflow. Its sums are scaled back.
 """
 
@@ -92,7 +92,7 @@ class PanelNest(BlockedNest):
     # --- subnormal numbers ------------------------------------------------------------------
 
     def _bounded(self, pointer: str, terms: int) -> str:
-        """Return whether all numbers of the rows are small enough for scaled products."""
+        """Return whether all elements of the rows are small enough for scaled products."""
         routine, (slot, _) = self.routine, self._slots
         row_stride, stride = self.strides[slot][self.row], self.strides[slot][self.along]
         largest = routine.slot("i64")
@@ -141,7 +141,7 @@ class PanelNest(BlockedNest):
         stride: int,
         width: int,
     ) -> list[str]:
-        """Return the extremes of evenly spaced numbers or vectors, as ordered by `_magnitude`.
+        """Return the extremes of strided elements or vectors, as ordered by `_magnitude`.
 
         By ``umin`` of the magnitude minus 1, zeros are the largest numbers.
         """
@@ -167,14 +167,14 @@ class PanelNest(BlockedNest):
         return self.routine.assigned(f"call i64 {called}({_kind(width)} {number})")
 
     def _magnitude(self, number: str, width: int) -> str:
-        """Return the bits of numbers without their signs: ordered as their magnitudes."""
+        """Return the bits of floats without the sign bit, which are ordered as the magnitudes."""
         kind = _kind(width)
         bits = self.routine.assigned(f"bitcast {types(width)['v']} {number} to {kind}")
         return self.routine.assigned(f"and {kind} {bits}, {_integers(_BITS, width)}")
 
 
 def _kind(width: int) -> str:
-    """Return the type of the bits of numbers."""
+    """Return the integer type of the bits of `width` floats."""
     return f"<{width} x i64>" if width > 1 else "i64"
 
 

@@ -27,7 +27,7 @@ from difflab.lower.nests import RECURRENCES, Instruction, Ref
 
 
 class Region(NamedTuple):
-    """The elements that a pointer may access, and what uses it."""
+    """The elements that a pointer may access, and a description of the access."""
 
     start: str
     size: int
@@ -35,7 +35,7 @@ class Region(NamedTuple):
 
 
 class Routine:
-    """Writes what one function of the module computes.
+    """Emits the body of one function of the module.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Routine:
         return self.rooms[size]
 
     def assigned(self, text: str) -> str:
-        """Write what gives a value, and return its name."""
+        """Emit the instruction that defines a value, and return its name."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
         return name
@@ -164,7 +164,7 @@ class Routine:
         return self._together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
 
     def _together(self, numbers: Sequence[str]) -> str:
-        """Return a vector of numbers."""
+        """Return a vector of scalars."""
         v, last = types(len(numbers))["v"], "poison"
         for lane, number in enumerate(numbers):
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
@@ -175,7 +175,7 @@ class Routine:
         return self.assigned(f"fptosi double {self.load(table)} to i64")
 
     def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
-        """Return the numbers whose positions, in strides from a place, lie in a table."""
+        """Return the elements at the indices of a table, in units of `stride` from a pointer."""
         lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
         numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
         return self._together(numbers) if width > 1 else numbers[0]
@@ -190,7 +190,7 @@ class Routine:
         return self.assigned(f"shufflevector {v} {first}, {v} poison, {zeros}")
 
     def lanes(self, vector: str, size: int, first: int, width: int) -> str:
-        """Return some neighbouring numbers of a vector."""
+        """Return consecutive lanes of a vector."""
         v = types(size)["v"]
         if width == 1:
             return self.assigned(f"extractelement {v} {vector}, i32 {first}")
@@ -198,7 +198,7 @@ class Routine:
         return self.assigned(f"shufflevector {v} {vector}, {v} poison, <{width} x i32> <{mask}>")
 
     def _every_second(self, pointer: str, width: int) -> str:
-        """Return numbers of which every second one is wanted, from two vectors that overlap."""
+        """Load elements at stride 2, by two overlapping vector loads."""
         v = types(width)["v"]
         low, high = self.load(pointer, width), self.load(self.moved(pointer, width - 1), width)
         lanes = [*range(0, width, 2), *range(width + 1, 2 * width, 2)]
@@ -206,13 +206,13 @@ class Routine:
         return self.assigned(f"shufflevector {v} {low}, {v} {high}, <{width} x i32> <{mask}>")
 
     def joined(self, into: str, there: str, number: str, width: int) -> str:
-        """Return numbers joined by a sum or an extreme."""
+        """Return two values combined by a sum or an extreme."""
         name = self.name()
         self.add(SPELLINGS[into].template.format(there, number, r=name, **types(width)))
         return name
 
     def folded(self, into: str, number: str, width: int) -> str:
-        """Return the sum or extreme of a vector's numbers, joined in pairs."""
+        """Return the sum or extreme of a vector's lanes, by pairwise reduction."""
         while width > 2:
             v = types(width)["v"]
             lanes = [f"i32 {lane}" for lane in range(width)]
@@ -227,7 +227,7 @@ class Routine:
         return self.joined(into, ends[0], ends[1], 1)
 
     def with_product(self, there: str, factors: Sequence[str], width: int) -> str:
-        """Return numbers to which a product is added, rounded once where the machine can."""
+        """Add a product to a value, by a fused multiply-add where the machine has one."""
         kinds = types(width)
         v = kinds["v"]
         if "+fma" in self.host.features:
@@ -262,7 +262,7 @@ class Routine:
         self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
 
     def store_every_second(self, number: str, pointer: str, width: int) -> None:
-        """Write numbers from a place on, each followed by one that stays: by masked stores."""
+        """Store elements at stride 2, by masked stores that keep the elements between them."""
         v, b = types(width)["v"], types(width)["b"]
         name = f"llvm.masked.store.v{width}f64.p0"
         for half in (0, 1):  # the second store begins one early, so that it ends with a number
@@ -462,7 +462,7 @@ class Module:
         self._routines: dict[NestLayout, Routine] = {}
 
     def memory(self) -> NDArray[np.float64]:
-        """Return memory for the values of a call; if checked, what nothing has written is nan."""
+        """Return memory for the values of a call; in checked code, unwritten elements are nan."""
         size = self.layout.room + 1
         return np.full(size, np.nan) if self.checked else np.zeros(size)
 

@@ -50,7 +50,7 @@ class Subprograms:
 
     @cached_property
     def results(self) -> int:
-        """The numbers of all results."""
+        """The number of elements of all results."""
         return sum(sizes(self.control.output_shapes))
 
     @property
@@ -65,7 +65,7 @@ class Subprograms:
 
     @property
     def size(self) -> int:
-        """The numbers in memory."""
+        """The size of the memory, in elements."""
         return self.room + max(layout.room for layout in self.layouts)
 
     @property
