@@ -145,7 +145,7 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     Parameters
     ----------
     value : Any
-        What the user handed over; lists are arrays.
+        The user's value; lists are arrays.
     what : str
         Its name in messages: "the value of 'x'".
     kind : type
@@ -156,7 +156,7 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     Any
         A scalar, or an array of NumPy, of float64, float32, complex numbers, integers, truth
         values or objects; everything else that is not refused, unchanged: arrays of other
-        libraries, traced values, numbers of mpmath.
+        libraries, traced values, mpmath values.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError
 
-# The protocol of methods names formats before NumPy is loaded: what compares begins in a process.
+# The protocol of methods names formats before NumPy is loaded in a new process.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class FloatFormat:
     digits : int
         The bits of a significand, the leading one included.
     top : int
-        The largest binary exponent: numbers are below ``2**(top + 1)``.
+        The largest binary exponent: values are below ``2**(top + 1)``.
 
     Examples
     --------

@@ -191,9 +191,9 @@ def require_memory(needed: int, what: str, hint: str | None = None) -> None:
     needed : int
         Bytes that are about to be allocated.
     what : str
-        What allocates them, as the subject of a sentence.
+        The object that allocates them, as the subject of a sentence.
     hint : str, optional
-        What to do instead.
+        An alternative.
 
     Examples
     --------

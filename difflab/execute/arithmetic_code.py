@@ -45,7 +45,7 @@ class Arithmetic(NamedTuple):
     Attributes
     ----------
     key : tuple
-        Equal for functions of equal code that read equal numbers, and arrays of equal shapes.
+        Equal for functions of equal code that read equal scalars, and arrays of equal shapes.
     arrays : list
         The arrays that they read.
     """
@@ -58,8 +58,8 @@ def arithmetic(functions: Sequence[Any]) -> Arithmetic | None:
     """Return the key and arrays of functions that consist of arithmetic; None if one does not.
 
     Neither they nor the functions that they call do anything but ``+ - * /``, comparisons, `abs`
-    and a few of NumPy's functions with their arguments, and with numbers and float64 arrays around
-    them.
+    and a few of NumPy's functions on their arguments, and on scalars and float64 arrays that they
+    read.
 
     Examples
     --------

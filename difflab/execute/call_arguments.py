@@ -108,7 +108,7 @@ def written(results: Any, out: Any) -> Any:
         The arrays have another structure, or one of them has another shape or dtype, is read-only,
         or is contiguous neither in C's order nor as the result is.
     UnsupportedError
-        The results are no numbers: the function was called with tensors, nodes of a graph, or
+        The results are not numeric: the function was called with tensors, nodes of a graph, or
         arrays of another library.
 
     Examples

@@ -42,7 +42,7 @@ from difflab.primitives import (
     transpose,
 )
 
-# Functions of numbers need neither arrays in machine code nor ball arithmetic.
+# Functions of scalars need neither arrays in machine code nor ball arithmetic.
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
     from difflab.execute.targets.llvm.arrays import NativeArrays

@@ -107,10 +107,10 @@ def compile(
     cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
     the cache.
 
-    At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and goes over
-    to machine code of the same bits after a number of calls that pay for compiling it, where there
-    is such code; it is compiled in a thread, and no call waits. The sign of a nan may be another.
-    The first call of a function of numbers evaluates its graph; the code is planned for the second.
+    At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and switches
+    to machine code of the same bits, if there is such code, after the number of calls that pays for
+    compiling it; it is compiled in a thread, and no call waits. The sign of a nan may differ. The
+    first call of a function of scalars evaluates its graph; the code is generated for the second.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.

@@ -250,7 +250,7 @@ class TargetDispatch(VectorcallBase):
         whole : int
             The number of points of the batch.
         out : (k, m) array
-            Memory for the flattened outputs of each point, side by side; True is 1.0.
+            Memory for the flattened outputs, one row for each point; True is 1.0.
 
         Raises
         ------

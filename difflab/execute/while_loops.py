@@ -1,10 +1,10 @@
-"""`while_loop`, which goes on as machine code after many steps of arithmetic, with the same bits.
+"""`while_loop`, which continues in machine code after many steps of arithmetic, with the same bits.
 
-Python's steps are taken until the loop is seen to be long. Code that consists of arithmetic, each
+Python runs the steps until the loop proves to be long. Code that consists of arithmetic, each
 operation of which IEEE 754 rounds in one way, and of functions whose inner loops in NumPy machine
 code can call, is then recorded, and compiled in a thread while the steps go on. Whatever Python or
-NumPy would raise or warn of (a division by zero, an overflow) gives a value that is not finite;
-such a run is dropped, and Python's steps go on where they were.
+NumPy would raise or warn of (a division by zero, an overflow) results in a value that is not
+finite; such a run is discarded, and Python continues with the step at which it began.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def while_loop(
 
     Notes
     -----
-    On numbers and arrays Python takes the steps, so that side effects of the code, such as
+    On scalars and arrays Python runs the steps, so that side effects of the code, such as
     printing, are those of the loop above. Where the code does nothing but arithmetic (``+ - * /``,
-    comparisons, `abs`, ``np.sqrt``, ``np.where`` of numbers and arrays of float64), the loop goes
-    on as machine code after some thousand steps; results, warnings and errors are the same. So does
-    code that calls ``np.exp`` and its kin (``sin``, ``log``, ``tanh``, …): NumPy rounds them
-    differently from the C library (`exp` at 5 % of 200,000 random arguments), so machine code calls
-    NumPy's own inner loops. Python takes all steps where the code has other operations, as ``**``.
+    comparisons, `abs`, ``np.sqrt``, ``np.where`` of scalars and arrays of float64), the loop
+    continues in machine code after some thousand steps; results, warnings and errors are the same.
+    So does code that calls ``np.exp`` and its kin (``sin``, ``log``, ``tanh``, …): NumPy rounds
+    them differently from the C library (`exp` at 5 % of 200,000 random arguments), so machine code
+    calls NumPy's own inner loops. If the code has other operations, as ``**``, Python runs all.
     Under `jit` it is machine code from the first step, whatever it computes.
 
     Examples
@@ -129,7 +129,7 @@ class _Rest:
         self._dropped = False
 
     def __call__(self, tree: Any) -> Any:
-        """Return the last value; None if Python takes steps."""
+        """Return the last value; None if Python is to run the steps."""
         loop, self._asked = self._loop, self._asked + 1
         leaves = loop.leaves_of(tree)
         kinds = tuple(map(type, leaves))
@@ -154,18 +154,18 @@ class _Rest:
         found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
         count = len(kinds)
         values = [_as(kind, value) for kind, value in zip(kinds, found, strict=False)]
-        # Python raises, or NumPy warns, on the way to what is not finite.
+        # Python raises, or NumPy warns, before a value that is not finite.
         self._dropped = not all(np.isfinite(check).all() for check in found[count:])
         self._dropped |= not all(map(_is_finite, values))
         return None if self._dropped else unflatten(loop.structure, values)
 
 
 class _Prepared(NamedTuple):
-    """The machine code of a loop, and which of the arrays that its code reads it takes.
+    """The machine code of a loop, and the arrays among its reads that are its inputs.
 
-    A recording has copies of arrays, and numbers that were computed of their elements: it holds
-    for the contents that they had. With others the loop is recorded again, which gives the same
-    machine code where they are only its inputs.
+    A recording contains copies of arrays, and scalars computed from their elements: it is valid for
+    the contents that they had. For others the loop is recorded again, which results in the same
+    machine code if they are only its inputs.
     """
 
     contents: list[Any]

@@ -77,7 +77,7 @@ class Builder:
     Parameters
     ----------
     source : SourceMap, optional
-        What spans point into.
+        The source that spans refer to.
     simplify : bool
         Whether to apply exact identities and fold constants as nodes are emitted.
 
@@ -217,7 +217,7 @@ class Builder:
         args = tuple(args)
         if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
-        few = 0 < len(args) < 3  # most operations: what is asked of all arguments, written out
+        few = 0 < len(args) < 3  # most operations: a test of all arguments, unrolled
         tried, reducible, shaped = False, self.reducible, self.shape_ids
         if self.simplify and (
             primitive in ALWAYS_TRIED
@@ -418,7 +418,7 @@ class Builder:
         shapes = tuple(map(self.shape, args))
         apart = {*shapes, ()}
         try:
-            # Most are of one shape, or numbers beside it.
+            # Most are of one shape, or scalars.
             shape = max(apart, key=len) if len(apart) == 2 else np.broadcast_shapes(*shapes)
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"

@@ -109,7 +109,7 @@ class Fold:
     Parameters
     ----------
     graph : Graph
-        What to evaluate.
+        The graph to evaluate.
     wanted : iterable of int
         The nodes whose values are returned, in this order.
     interpreter : Interpreter

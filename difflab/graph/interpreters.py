@@ -64,8 +64,8 @@ class CarrierInterpreter:
     Parameters
     ----------
     home : module, optional
-        The array module of the arrays that the carriers hold, if it is not NumPy: what is computed
-        from constants alone is computed there.
+        The array module of the arrays that the carriers hold, if it is not NumPy: results
+        of constants alone are computed there.
     """
 
     def __init__(self, home: ModuleType | None = None) -> None:
@@ -165,7 +165,7 @@ class MpmathInterpreter(ElementInterpreter):
     Parameters
     ----------
     context : MPContext, optional
-        The context of the numbers; by default that of the module mpmath.
+        The context of the values; by default that of the module mpmath.
 
     Examples
     --------

@@ -128,7 +128,7 @@ def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[
     Parameters
     ----------
     labels : mapping of int to str
-        What the program calls its nodes (`difflab.graph.ir.Graph.labels`).
+        The program's names of its nodes (`difflab.graph.ir.Graph.labels`).
     taken : iterable of str
         The names of the inputs, and others that mean something else where this is shown.
 

@@ -27,7 +27,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 class Precision(IntEnum):
     """The precision of a number; that of a result is the largest of its operands'."""
 
-    WEAK = 0  # a Python number, which takes the dtype of what it is combined with
+    WEAK = 0  # a Python scalar, which adapts to the dtype of the other operand
     SINGLE = 1
     DOUBLE = 2
 

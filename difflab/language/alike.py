@@ -1,8 +1,9 @@
 """Terms of a sum that are written alike, but for the elements of vectors in them.
 
-Large programs are sums of such terms. The first one of a form makes a template: what the parser
-emits for it, with a slot for each element. The terms that follow are recognised by their text and
-emitted from the template, without tokens; nodes and spans are those that the parser gives them.
+Large programs are sums of such terms. The first one of a form makes a template: the nodes that
+the parser emits for it, with a slot for each element. The terms that follow are recognised by their
+text and emitted from the template, without tokens; nodes and spans are those that the parser gives
+them.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class AlikeTerms:
     def follow(self, start: int, end: int) -> int:
         """Emit the terms after the sign at ``text[start:end]`` that have templates.
 
-        Returns where what the parser has to read begins.
+        Returns the position at which the parser continues.
         """
         text, position = self.parser.text, end
         self._remember(text[max(self.begin, self.parser.starts[-1]) : start].lstrip(" "), start)

@@ -118,7 +118,7 @@ def _column(
     sampler: Sampler, x: Array, j: int, centre: Array, noise: Array
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Return derivative, sides, bound and regularity of every output by one input."""
-    # Relative to these units quotients are far from the largest numbers.
+    # Relative to these units quotients are far from overflow.
     unit, scale = np.where(np.abs(centre) > 1e200, 2.0**600, 1.0), scale_of(x)[j]
     centre, noise = centre / unit, noise / unit
     ladders, stairs = [], np.zeros(centre.shape, dtype=bool)

@@ -51,7 +51,7 @@ class Directions:
     size : int
         How many directions.
     seeds : mapping of int to callable
-        For some inputs what appends the stack of their directions to a builder.
+        For some inputs, the function that appends the stack of their directions to a builder.
     total : float
         The sum of the weights.
     weights : callable, optional

@@ -161,7 +161,7 @@ def _comparison(search: Search) -> Callable[[], bool]:
     for names, size in search.sizes:
         compare("len({0}) != {1}", names, size)
     _compare_parts(search.containers, compare)
-    # What was there is read directly, several times faster than with a default for its absence.
+    # Values that existed are read directly, several times faster than with a default.
     lines.append("    except (KeyError, AttributeError, ValueError): return False")
     source = "\n".join(["def same():", "    try:", "        pass", *lines, "    return True"])
     exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here

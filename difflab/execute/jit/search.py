@@ -90,7 +90,7 @@ class Search:
     entries, attributes, cells, containers, arrays, tensors, results, sizes : list
         Where the values are kept, to check quickly that they are still there.
     unwatched : dict of str to str
-        What cannot be watched, and why.
+        The reads that cannot be watched, and why.
     """
 
     def __init__(self, roots: list[tuple[str, Any]]) -> None:

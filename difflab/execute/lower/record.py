@@ -196,7 +196,7 @@ def kernel_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
         The row.
     kinds : tuple of str
         For each argument ``"number"`` or ``"truth"``, or the text of a constant, of which the
-        kernel computes what it can.
+        kernel folds constant expressions.
 
     Examples
     --------
@@ -376,7 +376,7 @@ def as_ufuncs(
     truths : collection of int, optional
         The inputs that are truth values.
     forms : callable
-        What gives the universal functions of a row: `kernel_form`, or `expression_form`.
+        Returns the universal functions of a row: `kernel_form`, or `expression_form`.
 
     Raises
     ------
@@ -435,7 +435,7 @@ def spelled_form(
 ) -> NumpyProgram:
     """Return the kernel of an elementwise row in universal functions that a target implements.
 
-    It is the same for all numbers if it can be; a kernel that looks at its constants, such as the
+    It is the same for all constants if possible; a kernel that inspects its constants, such as the
     orders of a remainder, has a form for each of them.
 
     Parameters
@@ -443,11 +443,11 @@ def spelled_form(
     row : Primitive
         The row.
     kinds : sequence of str
-        What each argument is, as in `kernel_form`.
+        The kind of each argument, as in `kernel_form`.
     spelled : container of str
         The universal functions that the target implements.
     forms : callable
-        What gives them.
+        Returns them.
 
     Raises
     ------

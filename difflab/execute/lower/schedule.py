@@ -2,7 +2,7 @@
 
 Every target implements the same schedule: operations in order, with constant subexpressions
 folded, small integer powers as products, powers to exponents that would be rounded as quotients,
-and the steps that loops have in common taken once; and the same as scalar operations, if the
+and the steps that loops have in common executed once; and the same as scalar operations, if the
 arrays of a graph only collect scalars, or are so small that they are unrolled.
 """
 
@@ -375,7 +375,7 @@ class Cells:
             picked = np.asarray(move(*operands))
             return picked if picked.ndim else int(picked)
         moved = np.asarray(move(*[cells + 1 for cells in operands]))
-        if row is scatter:  # each element has one place
+        if row is scatter:  # each element is moved to one index
             added = np.count_nonzero(moved) < sum([cells.size for cells in operands])
         else:
             count = move(*[np.ones_like(cells) for cells in operands])

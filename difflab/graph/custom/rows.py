@@ -55,7 +55,7 @@ class _Site:
     single : bool
         Whether `forward` returns its output itself, not in a tuple.
     recorded : Function or None
-        What `forward` computes in primitive operations, if it can be recorded.
+        The primitive operations of `forward`, if it can be recorded.
     row : Primitive
         The primitive in the graph.
     """

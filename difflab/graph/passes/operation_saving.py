@@ -27,7 +27,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     Parameters
     ----------
     function : Function
-        What is rewritten, or returned as it is.
+        The function to rewrite.
     first : int
         The node to begin at; those before it, as of a function in its derivative, stay.
 

@@ -23,7 +23,7 @@ class PackedPrinter(StraightLinePrinter):
     function : Function
         The function to print.
     name : str
-        What the printed function is called.
+        The name of the printed function.
     outer : PackedPrinter, optional
         The printer of the function around, if this is a block in it.
     helpers : Helpers, optional
@@ -117,7 +117,7 @@ def _unused(name: str, used: list[str], suffix: str) -> str:
 class TranslatedPrinter(PackedPrinter):
     """Printer of a language that differs from C in its notation and its statements.
 
-    Truth values are not numbers: an expression of one is turned into the other where needed.
+    Truth values are not floats: expressions of either are converted to the other where needed.
     """
 
     @abstractmethod

@@ -54,7 +54,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
     function : Function
         The function to print.
     name : str
-        What the printed function is called.
+        The name of the printed function.
     outer : StraightLinePrinter, optional
         The printer of the function around, if this is a block in it.
     helpers : Helpers, optional

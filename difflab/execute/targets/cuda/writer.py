@@ -29,7 +29,7 @@ class CudaSpelling(NamedTuple):
     template : str
         The expression, over ``{0}``, ``{1}``, ….
     truths : tuple of int
-        The indices of operands that are truth values; the others are numbers.
+        The indices of operands that are truth values; the others are floats.
     helper : str
         The function in `HELPERS` that it calls.
     """

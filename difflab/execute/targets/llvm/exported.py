@@ -133,8 +133,8 @@ class ExportedCode:
         Raises
         ------
         UnsupportedError
-            The code needs more memory than a stack has, or the numbers of a result do not lie side
-            by side.
+            The code needs more memory than a stack has, or the elements of a result are not
+            contiguous.
         """
         module, layout = point.module, point.layout
         _require_stack(layout.room, module.operations)

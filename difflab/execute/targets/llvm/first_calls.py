@@ -1,9 +1,8 @@
-"""NumPy with the bits of machine code, which takes over from it.
+"""NumPy with the bits of machine code, which replaces it once compiled.
 
-Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
-first lane of a vector register is where a double is passed, and where it is returned: so a
-vector function, called as a function of one double, gives what machine code gives in each of its
-lanes.
+Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. A
+double is passed and returned in the first lane of a vector register: so a vector function, called
+as a function of one double, returns the value that machine code computes in each of its lanes.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class FirstCalls(PointTarget):
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The operations of the function.
 
     Raises
     ------

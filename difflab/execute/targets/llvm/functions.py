@@ -47,7 +47,7 @@ class Functions:
     host : Host
         The processor to compile for.
     real : str
-        The type of numbers, "double" or "float".
+        The floating-point type, "double" or "float".
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ def constant(value: float, width: int, real: str = "double") -> str:
 
 # --- universal functions, for scalars and vectors ------------------------------------------------
 # In a template ``{r}`` is the result and ``{r}.…`` are intermediate values; ``{0}``, ``{1}`` are
-# the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the
+# the operands; ``{v}`` and ``{b}`` are the types of floats and truth values; ``{w}`` is the
 # suffix of an intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is
 # contracted, reassociated or assumed to be finite.
 
@@ -239,7 +239,7 @@ class LlvmSpelling(NamedTuple):
     function : str
         The C name of the mathematical function that it calls.
     truths : tuple of int
-        The indices of operands that are truth values; the others are numbers.
+        The indices of operands that are truth values; the others are floats.
     """
 
     template: str = ""
@@ -352,7 +352,7 @@ SPELLINGS: dict[str, LlvmSpelling] = {
 """The operations that have machine code."""
 
 
-# --- operations on numbers and truth values ------------------------------------------------------
+# --- operations on floats and truth values -------------------------------------------------------
 
 
 class OperationWriter:
@@ -370,7 +370,7 @@ class OperationWriter:
     Attributes
     ----------
     numbers, bits : dict
-        The names of values as numbers and as truth values.
+        The names of values as floats and as truth values.
     """
 
     def __init__(self, functions: Functions, width: int, lines: list[str]) -> None:

@@ -376,7 +376,7 @@ def works() -> bool:
 
 def available() -> bool:
     """Return whether llvmlite is installed and not known to be broken, without importing it."""
-    # What was found once is not sought again on disk.
+    # A library that was found is not searched on disk again.
     if ("llvmlite" in sys.modules or not _FOUND) and not installed("llvmlite"):
         return False
     _FOUND.add("llvmlite")

@@ -63,9 +63,9 @@ class NativeTarget:
     machine : Host, optional
         The processor to compile for; that of this machine when None.
     real : dtype
-        The dtype of the numbers: float64, or float32 in registers of twice as many lanes.
+        The dtype of the values: float64, or float32 in registers of twice as many lanes.
     forms : callable
-        What gives the universal functions of a row, as in `as_ufuncs`.
+        Returns the universal functions of a row, as in `as_ufuncs`.
 
     Raises
     ------
@@ -358,8 +358,8 @@ class NativeTarget:
     def rows(self, points: Array, out: Array) -> None:
         """Write the outputs at packed points ``(k, n)`` to the rows of `out`, ``(k, m)``.
 
-        They have the bits of a batch of any length. Short rows that lie one behind the other are
-        read and written by the code itself.
+        They have the bits of a batch of any length. Short contiguous rows are read and
+        written by the code itself.
         """
         whole = points.flags.c_contiguous and out.flags.c_contiguous
         if whole and len(points) >= self.width and self._packed is not None:
@@ -368,7 +368,7 @@ class NativeTarget:
             self._copied_rows(points, out)
 
     def _rows_in_place(self, code: engine.CompiledModule, points: Array, out: Array) -> None:
-        """Compute rows that lie one behind the other where they are."""
+        """Compute contiguous rows without copies."""
         count = len(points)
         blocks = -(-count // BLOCK)
         x, y = start_of(points), start_of(out)  # slow to look up, so once

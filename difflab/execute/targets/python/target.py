@@ -237,11 +237,11 @@ class _Form:
     Attributes
     ----------
     texts : tuple of str
-        What stands before each operand, then what stands behind the last.
+        The text before each operand, then the text behind the last.
     places : tuple of int
-        Which argument each operand is.
+        The index of the argument that each operand is.
     enclosed : tuple of bool
-        Whether an operand stands between brackets or commas of the expression.
+        Whether brackets or commas of the expression enclose an operand.
     closed : bool
         Whether brackets enclose the expression, so that it needs none as an operand.
     names : dict of str to object

@@ -20,7 +20,7 @@ class JoinedNest(ABC):
     Parameters
     ----------
     routine : Routine
-        What is written to.
+        The routine to which code is appended.
     step : Instruction
         The instruction.
     domain : sequence of int
@@ -77,7 +77,7 @@ class BlockedNest(JoinedNest):
     routine, step, domain, strides, inner
         As in `JoinedNest`.
     scale : str, optional
-        A factor of the sums, where what is added to them is not scaled.
+        A factor of the sums, if the values they are added to are not scaled.
     """
 
     def __init__(
@@ -119,11 +119,11 @@ class BlockedNest(JoinedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether results lie side by side along the vectors, and many join in each."""
+        """Whether the results are contiguous along the vectors, and are reductions."""
         return bool(self.step.into) and self.along >= 0 and self.strides[0][self.inner] == 1
 
     def write(self, pointers: Sequence[str]) -> None:
-        """Write the loops around the blocks, given where result and operands begin."""
+        """Write the loops around the blocks, given pointers to the result and the operands."""
         self._outer(self.outer, list(pointers))
 
     def _outer(self, axes: list[int], pointers: list[str]) -> None:
@@ -259,9 +259,9 @@ class DotNest(JoinedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether a vector results from terms that lie side by side, and are many.
+        """Whether the reduction is over many contiguous terms, so that it can be vectorized.
 
-        Other products use an operand again for several results, and are written in blocks.
+        Other products reuse an operand for several results, and are written in blocks.
         """
         step = self.step
         if (step.name, step.into) != ("multiply", "add") or len(self.domain) != 2:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
 
-# --- faults: what ends a run early, and the exception that it is raised as -----------------------
+# --- faults: reasons why a run ends early, and the exceptions they are raised as -----------------
 
 FAULT = 4
 """The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
@@ -102,7 +102,7 @@ class ControlWriter:
     Parameters
     ----------
     routine : Routine
-        What it is written to.
+        The routine to which code is appended.
     step : Instruction
         The instruction.
     later : sequence of Instruction
@@ -216,7 +216,7 @@ class ControlWriter:
         routine.functions.declare("void", "free", "ptr")
         routine.add(f"call void @free(ptr {routine.assigned(f'load ptr, ptr {place}')})")
 
-    # --- what a step hands to the next --------------------------------------------------------
+    # --- values carried from step to step ----------------------------------------------------
 
     def _places(self, counter: str) -> tuple[list[str], list[str]]:
         """Return pointers to the buffers that the step of this index reads and writes."""

@@ -200,7 +200,7 @@ class _Expansion:
     def _product(self, op: Op) -> None:
         self.result.add(product(self._filled(op, 0.0), *self._read(op)))
 
-    # --- what moves elements ----------------------------------------------------------------
+    # --- data movement ----------------------------------------------------------------------
 
     def _view(self, op: Op) -> None:
         (name, detail), (x,) = op.detail, self._read(op)

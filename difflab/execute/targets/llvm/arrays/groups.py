@@ -1,9 +1,9 @@
 """Grouping of instructions into shared nests, and the memory of values.
 
-Neighbours over one domain are computed point by point together, and what only they read stays in
-registers. Straight code uses the memory of values that are no longer read. Where there are loops,
-every value that is kept has memory of its own; the iterations of a loop lie one after the other, so
-that an address is an offset plus a step per iteration.
+Consecutive instructions over one domain are fused: values that only they read stay in registers.
+Straight-line code reuses the memory of values that are no longer read. In a function with loops,
+every value that is kept has memory of its own; the iterations of a loop are consecutive there, so
+that an address is an offset plus a stride per iteration.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from difflab.execute.targets.llvm.libraries import Transform
 from difflab.graph.ir import Shape
 from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
 
-# --- instructions that may share a nest: none changes what another reads at other points ---------
+# --- instructions that may share a nest: none writes values that another reads at other points ---
 
 
 class Access(NamedTuple):
@@ -80,7 +80,7 @@ class OpenNest:
     written : dict of int to list
         Where they write each value.
     read : dict of int to list
-        What they read of each value before any of them writes there.
+        The ranges of each value that they read before any of them writes there.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class NestLayout:
     Parameters
     ----------
     program : Instructions
-        What is computed.
+        The instructions to group.
     cut : Segments
         Its segments.
     """
@@ -184,10 +184,10 @@ class NestLayout:
         self.room += size * segment.count
 
     def _shared(self) -> tuple[dict[int, int], int]:
-        """Return memory for the values of straight code, and its size.
+        """Return memory for the values of straight-line code, and its size.
 
-        A value takes memory of values that no later group reads, so that less leaves the cache. Of
-        what a control instruction writes, only the results are read by later groups.
+        A value reuses memory of values that no later group reads, so that less leaves the cache. Of
+        the values that a control instruction writes, later groups read only the results.
         """
         sizes = self.cut.sizes[0]
         used: dict[int, list[int]] = {}
@@ -276,7 +276,7 @@ class NestLayout:
     def _opens(self, step: Instruction, nest: OpenNest) -> bool:
         """Whether an instruction only writes constants, as the neutral element of a sum.
 
-        Nothing in the open nest uses the same numbers before.
+        Nothing in the open nest accesses the same elements before.
         """
         constant = all(ref.root in self.program.known for ref in step.args)
         own = step.out.root >= self.program.inputs

@@ -57,11 +57,11 @@ class Vector(OperationWriter):
     Parameters
     ----------
     routine : Routine
-        What is written to.
+        The routine to which code is appended.
     steps : sequence of Instruction
-        What is computed.
+        The instructions of the nest.
     operands : mapping of (int, int) to PointerOperand
-        What lies in memory, by the place of an instruction and of its operand; 0 is its result.
+        The operands in memory, by the index of an instruction and of its operand; 0 is the result.
     start : str
         The first point.
     width : int

@@ -79,7 +79,7 @@ class PanelNest(BlockedNest):
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width
-        if terms * columns % width:  # the numbers behind the last ones are looked at as well
+        if terms * columns % width:  # elements behind the last ones are read as well
             behind = routine.moved(room, terms * columns // width * width)
             routine.store("zeroinitializer", behind, width)
         for counter in routine.loop(0, terms, 1):
@@ -143,7 +143,7 @@ class PanelNest(BlockedNest):
     ) -> list[str]:
         """Return the extremes of strided elements or vectors, as ordered by `_magnitude`.
 
-        By ``umin`` of the magnitude minus 1, zeros are the largest numbers.
+        By ``umin`` of the magnitude minus 1, zeros are the largest values.
         """
         routine, kind = self.routine, _kind(width)
         suffix = f"v{width}i64" if width > 1 else "i64"

@@ -40,9 +40,9 @@ class Routine:
     Parameters
     ----------
     module : Module
-        Where it belongs.
+        The module that contains it.
     layout : NestLayout
-        What is computed.
+        The instructions, and the memory of their values.
     symbol : str
         The function's name.
 
@@ -296,7 +296,7 @@ class Routine:
         number = len(self.module.accesses)
         here, there = (self.assigned(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
         offset = self.assigned(f"sub i64 {here}, {there}")
-        # Unsigned, so that what lies before the start is too large as well.
+        # Unsigned, so that offsets before the start are too large as well.
         inside = self.assigned(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
         self.leave_if(self.assigned(f"xor i1 {inside}, true"), number)
 
@@ -435,9 +435,9 @@ class Module:
     Parameters
     ----------
     layout : NestLayout
-        What is computed.
+        The instructions of ``run``, and the memory of their values.
     host : Host
-        What it is written for.
+        The processor to compile for.
     checked : bool
         Whether every access is compared with the bounds of its value before it is made. One
         outside of them ends the run, and its number in `accesses`, counted from 1, is left

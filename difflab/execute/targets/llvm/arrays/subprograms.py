@@ -24,16 +24,16 @@ def sizes(shapes: Sequence[Shape]) -> list[int]:
 class Subprograms:
     """The functions of a loop or a choice.
 
-    In memory lie the results, then two places for each value that a step hands to the next, one
-    of which the step reads and one it writes; a truth value; and the memory of the functions,
-    of which one is called at a time.
+    The memory consists of the results; a double buffer for each carried value, one half of which a
+    step reads and the other it writes; a truth value; and the memory of the functions, of which
+    one is called at a time.
 
     Attributes
     ----------
     control : Control
         The loop or the choice.
     layouts : tuple of NestLayout
-        Its functions. Their last inputs are the places of their outputs.
+        Its functions. Their last inputs are their output buffers.
     """
 
     control: Control
