@@ -91,7 +91,7 @@ def _fitted(target: Any, new: Any, what: str, casting: Any) -> Any:
         return target.__difflab_as_own__(new)
     if not fits(shape, target.shape):
         raise mismatch(f"{what} cannot write the shape {shape} to the shape {target.shape}")
-    kinds = dtype if hasattr(new, "dtype") else type(new)(0)  # Python's numbers are weak
+    kinds = dtype if hasattr(new, "dtype") else type(new)(0)  # Python scalars are weak
     if not _can_cast(kinds, target.dtype, casting):
         raise at_users_line(
             InputError,

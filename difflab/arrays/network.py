@@ -249,7 +249,7 @@ def _all_but_features(name: str, x: Array) -> list[int]:
 
 
 # --- convolution and pooling ---------------------------------------------------------------------
-# The windows of an array lie side by side, for one product or reduction. The conventions are
+# The windows of an array are unfolded, for one product or reduction. The conventions are
 # PyTorch's: a convolution is a cross-correlation, channels come before the spatial axes, and
 # examples before both.
 

@@ -68,7 +68,7 @@ class BallInterpreter(ElementInterpreter):
     Parameters
     ----------
     exact : bool
-        Whether numbers are fractions, so that rational operations are exact.
+        Whether values are fractions, so that rational operations are exact.
 
     Examples
     --------

@@ -43,7 +43,7 @@ def rounded_values(
     Raises
     ------
     UnsupportedError
-        A result cannot be decided: it may be halfway between two numbers, or the function
+        A result cannot be decided: it may be halfway between two floats, or the function
         undefined.
     MethodTimeout
         A point takes longer; the message states it and the precision.

@@ -2,8 +2,8 @@
 
 Inside the block every operation is noted beside the tape, with its line. `backward` first builds
 a graph of the operations that the tensor depends on, and `diagnose.explanation` examines it: the
-rules that decide which branch counts, which derivative is at fault and what cancelled are those
-of formulas.
+rules that determine the active branch, the faulty derivative and the cancellation are those of
+formulas.
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ class Graph:
         return np.array([shape == () for shape in self.shape_table])[self.shape_ids]
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
-        # Rows are pickled by name or content, as their rules are functions, which cannot be pickled.
+        # Rows are pickled by name or content: their rules are functions, which cannot be pickled.
         # Not by __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
         state = {name: getattr(self, name) for name in self.__slots__}
         own = [row for row in self.primitives if isinstance(row.rule, Custom)]

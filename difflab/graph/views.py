@@ -86,8 +86,8 @@ class Views:
         the language reserves get an underscore. The result of a call of a function or a layer in
         traced code has its own line, with a comment that names the call. The text is read back
         unless an array has no elements, or an operation consists of functions or Python code that
-        cannot be written out (`while_loop`, a `scan` of many steps, a custom function that calls other
-        libraries); a comment in the text names those.
+        cannot be written out (`while_loop`, a `scan` of many steps, a custom function that calls
+        other libraries); a comment in the text names those.
 
         Examples
         --------

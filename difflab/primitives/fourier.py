@@ -75,7 +75,7 @@ correlate: Primitive = Primitive(
 )
 
 
-# --- transforms in mpmath's numbers, SymPy's expressions and balls -------------------------------
+# --- transforms of mpmath values, SymPy expressions and balls ------------------------------------
 # The forms have the parameters of the rows. They compute by the mixed-radix algorithm of J. W.
 # Cooley and J. W. Tukey, *An algorithm for the machine calculation of complex Fourier series*
 # (1965).

@@ -224,7 +224,7 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
 def _centred(t: Any, shares: Any, large: Any, *, axes: Axes, rank: int) -> Any:
     """Return t − Σ pᵢtᵢ, where the shares p sum to 1 and `large` marks one above ½, if any is.
 
-    Both terms are first taken relative to the t of that share. Otherwise 1 − p cancels, and is 0
+    Both terms are first computed relative to the t of that share. Otherwise 1 − p cancels, and is 0
     where p rounds to 1.
     """
 

@@ -55,8 +55,8 @@ def prove(
     -------
     Certificate
         ``proved`` says whether the graph is; ``verdict`` is ``"proved"``, ``"refuted"`` or
-        ``"undecided"``. ``save(path)`` writes what ``difflab check --certificate path`` needs to
-        check it again.
+        ``"undecided"``. ``save(path)`` writes the data with which ``difflab check --certificate
+        path`` checks it again.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def prove(
     found = _in_time(function, *given, timeout=timeout)
     if written == function or found.verdict == "undecided":
         return found
-    # The numbers are those of the text, because the text is what is checked again.
+    # The values are those of the text, because the text is checked again.
     stated = _in_time(written, *given, timeout=max(until - perf_counter(), 0.0))
     if stated.verdict != found.verdict and perf_counter() < until:
         raise UnsupportedError(f"{_UNWRITTEN}: it is {found}; read from its text, {stated}")

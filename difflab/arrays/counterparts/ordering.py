@@ -172,7 +172,7 @@ def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
 def searched(a: Any, v: Any, side: str = "left") -> Any:
     """Return how many elements of a sorted vector are before each value; derivative 0.
 
-    The places of the values in the order of both, less their places among themselves.
+    The ranks of the values in the sorted union, less their ranks among themselves.
     """
     a, v = as_array(a), as_array(v)
     if len(shape_of(a)) != 1 or side not in ("left", "right"):

@@ -157,7 +157,7 @@ class Point(_Vector):
     Parameters
     ----------
     tree : Any
-        Dicts, lists, tuples, dataclasses and named tuples around arrays and numbers. Integers,
+        Dicts, lists, tuples, dataclasses and named tuples around arrays and scalars. Integers,
         strings and other leaves are settings.
     root : str
         The name of the tree in messages; if it is empty, the keys of a dict are names.
@@ -217,7 +217,7 @@ class Point(_Vector):
     ) -> tuple[Any, Array]:
         """Return the tree displaced by `t` times `along`, and sums of the displacements.
 
-        Only the numbers from `start` to `stop` move, as `Leaf.displaced` says.
+        Only the elements from `start` to `stop` are displaced, as in `Leaf.displaced`.
         """
         stop = self.n if stop is None else stop
         starts, total = self.starts.tolist(), np.zeros(len(weights))
@@ -347,7 +347,7 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
     Raises
     ------
     GradientMismatch
-        It is no array of numbers.
+        It is not numeric.
     """
     value = without_parts(value, what, GradientMismatch)
     found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
