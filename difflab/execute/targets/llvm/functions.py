@@ -382,7 +382,7 @@ class OperationWriter:
         self.bits: dict[Any, str] = {}
 
     def loaded(self, value: Any) -> str:
-        """Return the name of a number that no operation has made."""
+        """Return the name of a value that no operation defines."""
         raise NotImplementedError
 
     def name(self, key: Any, kind: str) -> str:
@@ -390,7 +390,7 @@ class OperationWriter:
         raise NotImplementedError
 
     def operation(self, name: str, operands: Sequence[Any], key: Any, *, truth: bool) -> None:
-        """Write an operation, whose result is a number or a truth value."""
+        """Write an operation, whose result is a float or a truth value."""
         spelling, v = SPELLINGS[name], self.types["v"]
         names = [
             self.bit(operand) if place in spelling.truths else self.number(operand)
@@ -408,7 +408,7 @@ class OperationWriter:
         (self.bits if truth else self.numbers)[key] = result
 
     def number(self, key: Any) -> str:
-        """Return a value as a number."""
+        """Return a value as a float."""
         found = self.numbers.get(key)
         if found is None:
             if key in self.bits:
@@ -421,7 +421,7 @@ class OperationWriter:
         return found
 
     def bit(self, key: Any) -> str:
-        """Return a value as a truth value; every number except 0 is true, nan included."""
+        """Return a value as a truth value; every float except 0 is true, nan included."""
         found = self.bits.get(key)
         if found is None:
             number, found = self.number(key), self.name(key, "b")

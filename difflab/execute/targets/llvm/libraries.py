@@ -131,7 +131,7 @@ class MatrixLoop(NamedTuple):
 
     @property
     def arguments(self) -> tuple[list[int], list[int]]:
-        """The sizes that the loop takes, and the steps in bytes."""
+        """The sizes that are passed to the loop, and the strides in bytes."""
         letters = dict.fromkeys("".join(MATRICES[self.row].axes))
         sizes = [{"m": self.size, "n": self.columns}[letter] for letter in letters]
         matrices = [np.empty(shape) for shape in self.shapes]

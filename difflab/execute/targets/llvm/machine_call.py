@@ -80,7 +80,7 @@ LONG = 20_000
 
 
 class PointInput(NamedTuple):
-    """Where code for one point reads an input.
+    """The location from which code for one point reads an input.
 
     Attributes
     ----------

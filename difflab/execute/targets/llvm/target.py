@@ -114,7 +114,7 @@ class NativeTarget:
 
     @cached_property
     def kinds(self) -> list[type]:
-        """The type of each output that is a number."""
+        """The Python type of each output, if it is a scalar."""
         return [bool if dtype.kind == "b" else float for dtype in self.dtypes]
 
     @cached_property
@@ -318,7 +318,7 @@ class NativeTarget:
         return self._points_of(SHORT_BATCH_BYTES)
 
     def _points_of(self, nbytes: int) -> int:
-        """Return how many points have inputs and outputs of n bytes; at least a vector's width."""
+        """Return the points whose inputs and outputs fit n bytes; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
         return max(nbytes // (8 * max(size, 1)), self.width)
 

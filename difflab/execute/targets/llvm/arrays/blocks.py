@@ -52,7 +52,7 @@ class JoinedNest(ABC):
 
     @abstractmethod
     def write(self, pointers: Sequence[str]) -> None:
-        """Write the nest, given where the result and the operands begin."""
+        """Write the nest, given pointers to the result and the operands."""
 
     def moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
         """Return pointers advanced by a number of points along an axis."""
@@ -94,7 +94,7 @@ class BlockedNest(JoinedNest):
 
     @cached_property
     def along(self) -> int:
-        """The axis whose terms are joined last; -1 for none."""
+        """The last reduction axis; -1 for none."""
         return max((axis for axis in self._axes if self.strides[0][axis] == 0), default=-1)
 
     @cached_property
@@ -135,7 +135,7 @@ class BlockedNest(JoinedNest):
             self._outer(rest, self.moved(pointers, counter, axis))
 
     def _parts(self, pointers: list[str]) -> None:
-        """Write the blocks for some terms after the other, in the order of the terms."""
+        """Write the blocks for successive groups of terms, in order."""
         terms = self.domain[self.along]
         again = self.row >= 0 and self.domain[self.row] > _ROWS  # operands are read by many blocks
         whole = terms // TERMS * TERMS if again and terms > TERMS else 0
@@ -147,7 +147,7 @@ class BlockedNest(JoinedNest):
             self._rows(left, terms - whole)
 
     def _rows(self, pointers: list[str], terms: int) -> None:
-        """Write blocks of rows, and the rows that are left."""
+        """Write blocks of rows, then the remaining rows."""
         size = self.domain[self.row] if self.row >= 0 else 1
         whole = size // _ROWS * _ROWS
         if whole:
@@ -176,7 +176,7 @@ class BlockedNest(JoinedNest):
     # --- one block --------------------------------------------------------------------------
 
     def _block(self, pointers: list[str], rows: int, parts: Sequence[Piece], terms: int) -> None:
-        """Write a block: its results are loaded, joined with some terms, and stored."""
+        """Write a block: its results are loaded, accumulated over some terms, and stored."""
         routine = self.routine
         cells = [(row, piece) for row in range(rows) for piece in parts]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
@@ -222,7 +222,7 @@ class BlockedNest(JoinedNest):
         return loaded[key]
 
     def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
-        """Return a result that is joined with one more term."""
+        """Return a result combined with one more term."""
         routine, kinds = self.routine, types(width)
         if (self.step.name, self.step.into) == ("multiply", "add"):
             return routine.with_product(there, terms, width)
@@ -272,7 +272,7 @@ class DotNest(JoinedNest):
         return apart and self.domain[self.along] >= 2 * self.routine.host.width
 
     def write(self, pointers: Sequence[str]) -> None:
-        """Write blocks of rows, and the rows that are left, given where the operands begin."""
+        """Write blocks of rows, and the remaining rows, given pointers to the operands."""
         size = self.domain[self.inner]
         whole = size // _SUMS * _SUMS
         if whole:

@@ -171,7 +171,7 @@ class ControlWriter:
         self._end(str(loop.steps % 2), last)
 
     def _while(self, loop: WhileLoop) -> None:
-        """Call a routine while another one says so."""
+        """Call a routine while the result of another one is true."""
         count = len(loop.output_shapes)
         test, body = self.called.layouts
         constants = self.args[count:]
@@ -252,19 +252,19 @@ class ControlWriter:
             self.routine.copied(source, place, size)
 
     def _spread(self, start: str, each: Sequence[int]) -> list[str]:
-        """Return pointers to values of these sizes that lie one after the other."""
+        """Return pointers to consecutive values of these sizes."""
         offsets = list(accumulate(each, initial=0))[:-1]
         return [self.routine.moved(start, offset) for offset in offsets]
 
     # --- memory that grows --------------------------------------------------------------------
 
     def _kept(self, place: str, number: str, size: int) -> str:
-        """Return a pointer to the value of this number."""
+        """Return a pointer to the kept value of this index."""
         start = self.routine.assigned(f"load ptr, ptr {place}")
         return self.routine.moved(start, number, size)
 
     def _grown(self, place: str, room: str, steps: str, size: int) -> str:
-        """Double the memory if the next value does not fit; return its number."""
+        """Double the memory if the next value does not fit; return the index of that value."""
         routine = self.routine
         following = routine.assigned(f"add i64 {steps}, 1")
         full = routine.assigned(f"load i64, ptr {room}")
@@ -291,22 +291,22 @@ class ControlWriter:
     # --- calls and jumps ----------------------------------------------------------------------
 
     def _call(self, layout: NestLayout, pointers: Sequence[str]) -> None:
-        """Call a routine, and leave if it failed."""
+        """Call a routine, and exit if it failed."""
         self.routine.call(layout, pointers, self.routine.moved(self.memory, self.called.room))
 
     def _tested(self, test: NestLayout, operands: Sequence[str]) -> str:
-        """Return whether a routine says that its operands pass."""
+        """Return the truth value that a routine computes of its operands."""
         truth = self.routine.moved(self.memory, self.called.truth)
         self._call(test, [*operands, truth])
         return self._holds(truth)
 
     def _holds(self, pointer: str) -> str:
-        """Return whether a number in memory is true: nan is, as in Python."""
+        """Return whether a float in memory is true: nan is, as in Python."""
         return self.routine.assigned(f"fcmp une double {self.routine.load(pointer)}, 0.0")
 
     @contextmanager
     def _counted(self) -> Iterator[tuple[str, int]]:
-        """Write an endless loop, of which `_leave_unless` leaves; give its counter and label."""
+        """Write an endless loop, which `_leave_unless` exits; return its counter and label."""
         routine = self.routine
         label = routine.label()
         counter = f"%k{label}"
@@ -324,12 +324,12 @@ class ControlWriter:
         routine.add(f"left{label}:")
 
     def _leave_unless(self, holds: str, label: int) -> None:
-        """Leave the loop of a label unless something holds."""
+        """Exit the loop of a label unless the condition holds."""
         self.routine.add(f"br i1 {holds}, label %step{label}, label %left{label}")
         self.routine.add(f"step{label}:")
 
     def _listen(self, counter: str) -> None:
-        """Look for signals at some of the steps."""
+        """Check for signals at some of the steps."""
         routine = self.routine
         work = max(sum(layout.work for layout in self.called.layouts), 1)
         steps = 1 << max((UNASKED // work).bit_length() - 1, 0)

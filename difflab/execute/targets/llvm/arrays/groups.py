@@ -56,7 +56,7 @@ class Write(NamedTuple):
         return cls(out, Access(*ref.reach(domain)), bool(step.into))
 
     def interleaves(self, other: Write) -> bool:
-        """Whether both store with the same strides, but never meet: real and imaginary parts.
+        """Whether both store with the same strides but never overlap: real and imaginary parts.
 
         Examples
         --------
@@ -88,7 +88,7 @@ class OpenNest:
         self.read: dict[int, list[Access]] = {}
 
     def add(self, step: Instruction) -> None:
-        """Take in an instruction."""
+        """Add an instruction."""
         for ref, domain in step.accesses()[1:]:
             if ref.root not in self.written:
                 self.read.setdefault(ref.root, []).append(Access(*ref.reach(domain)))
@@ -127,7 +127,7 @@ _STRAIGHT = 1000  # instructions that are written without loops: LLVM takes a se
 
 
 class Address(NamedTuple):
-    """An address: which memory, the offset, and the step per iteration of a loop."""
+    """An address: the memory, the offset, and the stride per iteration of a loop."""
 
     memory: str
     start: int
@@ -165,11 +165,11 @@ class NestLayout:
 
     @classmethod
     def empty(cls) -> NestLayout:
-        """Return the layout of nothing."""
+        """Return the layout of an empty program."""
         return cls(Instructions(0), Segments([], {}, []))
 
     def _arrange(self, number: int, segment: Segment) -> None:
-        """Give the kept values of a segment their memory."""
+        """Allocate memory for the kept values of a segment."""
         if len(self.cut.segments) == 1 == segment.count:
             places, self.room = self._shared()
             self.starts.append((places, self.room))
@@ -245,7 +245,7 @@ class NestLayout:
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
-        """Cut a piece where instructions cannot share a nest, in one of the iterations."""
+        """Split a piece where instructions cannot share a nest, in one of the iterations."""
         different = min(segment.before + 1, segment.count)
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
@@ -289,7 +289,7 @@ class NestLayout:
     # --- memory -----------------------------------------------------------------------------
 
     def _kept(self) -> set[tuple[int, int]]:
-        """Return the values that are read outside the nest that makes them, but for results.
+        """Return the values that are read outside the nest that defines them, except results.
 
         The results of a routine go where its caller says.
         """
@@ -321,12 +321,12 @@ class NestLayout:
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
-        """Return the address of an operand, given it in all iterations from this one on.
+        """Return the address of an operand, given the operand in this and all later iterations.
 
         Raises
         ------
         ConsistencyError
-            They do not move by one step from iteration to iteration.
+            The offsets do not increase by a constant stride per iteration.
         """
         here = self._start(ref)
         if not turns:
@@ -381,7 +381,7 @@ class _Memory:
                 bisect.insort(self.free, part)
 
     def taken(self, size: int) -> int:
-        """Return the start of a part: of the smallest that suffices, else of new memory.
+        """Return the start of a free part: the smallest that suffices, else new memory.
 
         New memory begins with a free part that is the last one.
         """
@@ -399,7 +399,7 @@ class _Memory:
 
 
 def arranged(program: Instructions) -> NestLayout:
-    """Return the layout of a program: with loops, or straight where that needs less memory.
+    """Return the layout of a program: with loops, or straight-line if that needs less memory.
 
     A loop keeps the values of all its iterations; a nest of the same instructions, one iteration
     after the other, keeps them in registers.

@@ -113,7 +113,7 @@ def equal_stretches(kinds: NDArray[np.int64]) -> list[tuple[int, int, int]]:
 
 
 def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
-    """Yield how long pieces may be: how far apart equal windows of instructions are."""
+    """Yield candidate periods: the distances between equal windows of instructions."""
     size = len(kinds)
     if size < 2 * LEAST:
         return
@@ -207,7 +207,7 @@ class _Segmenter:
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
-        """Say where the values of a segment are made."""
+        """Record the positions at which the values of a segment are defined."""
         first, last = self.made[segment.start], self.made[segment.start + segment.period]
         count = max(last - first, 1)
         total = self.made[segment.start + segment.period * segment.count] - first
@@ -242,9 +242,9 @@ class _Segmenter:
     def _operands(
         self, place: int, period: int, count: int, segment: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which piece's value each operand of `count` pieces reads, or its offset.
+        """Return the piece whose value each operand of `count` pieces reads, or its offset.
 
-        The second array says in which segment the value is made, and which of its values it is.
+        The second array states the segment that defines the value, and the index of the value there.
         """
         stop = place + period * count
         shape = (count, period, self.width)
@@ -331,7 +331,7 @@ class _Uses:
                 self.first_read.setdefault(ref.root, place)
 
     def is_part(self, place: int, step: Instruction) -> bool:
-        """Whether a copy moves a whole value, which is complete, as it lies in memory."""
+        """Whether a copy is of a whole, complete value, in its order in memory."""
         (source,) = step.args
         writes = self.writes.get(source.root)  # none for inputs and constants
         return (

@@ -120,7 +120,7 @@ class Vector(OperationWriter):
     # --- memory -----------------------------------------------------------------------------
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
-        """Return a pointer to a point's number."""
+        """Return a pointer to a point's element."""
         if not self.start.startswith("%"):
             return self.routine.moved(pointer, int(self.start) + lane, stride)
         return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
@@ -221,7 +221,7 @@ class Nest:
         self._outer(list(self.axes[:-1]), pointers)
 
     def _blocks(self) -> list[JoinedNest]:
-        """Return how a nest of one instruction on several axes may be written in blocks."""
+        """Return the candidates for writing a nest of one instruction on several axes in blocks."""
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or step.lookup is not None:
             return []
@@ -303,7 +303,7 @@ class Nest:
             self._vector(operands, str(size - width), width, again=done - (size - width))
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
-        """Return where the steps of an operand along the innermost axis lie, if in a table."""
+        """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
         looked = self.looked.get((place, slot)) in self.axes[-1:]
         return pointers[place, 2] if looked else ""
 

@@ -39,7 +39,7 @@ class PanelNest(BlockedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether it is a product so large that copying a panel is worth it."""
+        """Whether it is a product large enough for packing a panel to pay off."""
         if (self.step.name, self.step.into) != ("multiply", "add"):
             return False
         return (

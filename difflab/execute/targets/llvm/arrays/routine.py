@@ -94,7 +94,7 @@ class Routine:
         return f"%t{self._names}"
 
     def label(self) -> int:
-        """Return a number for the labels of one jump."""
+        """Return a unique suffix for the labels of one branch."""
         self._names += 1
         return self._names
 
@@ -467,7 +467,7 @@ class Module:
         return np.full(size, np.nan) if self.checked else np.zeros(size)
 
     def text(self) -> str:
-        """Return the module; x is the table of the inputs' addresses, and n means nothing."""
+        """Return the module; x is the table of the inputs' addresses, and n is unused."""
         main = Routine(self, self.layout, "run")
         main.write()
         return self._with(main, self._addresses(self.layout.program.inputs, 0))

@@ -41,7 +41,7 @@ class Subprograms:
 
     @cached_property
     def carried(self) -> list[int]:
-        """The sizes of the values that a step hands to the next."""
+        """The sizes of the carried values."""
         control = self.control
         if isinstance(control, Branches | Checkpoint):
             return []
@@ -55,12 +55,12 @@ class Subprograms:
 
     @property
     def truth(self) -> int:
-        """Where the truth value is."""
+        """The offset of the truth value."""
         return self.results + 2 * sum(self.carried)
 
     @property
     def room(self) -> int:
-        """Where the memory of the functions begins."""
+        """The offset of the memory of the functions."""
         return self.truth + 1
 
     @property
@@ -70,7 +70,7 @@ class Subprograms:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The elements of that memory, and of the operands."""
+        """The element counts of that memory and of the operands."""
         return (self.size, *sizes(self.control.input_shapes))
 
     @property
