@@ -64,11 +64,11 @@ class Recorder:
         self.program.truths.update(number for number, dtype in enumerate(kinds) if dtype == BOOL)
 
     def number(self, value: Any) -> int:
-        """Return the number of a value, which may be a constant."""
+        """Return the value number of a value, which may be a constant."""
         return value.number if isinstance(value, RecordedValue) else self.constant(value)
 
     def constant(self, value: Any) -> int:
-        """Return the number of a constant; 0 and -0 are two."""
+        """Return the value number of a constant; 0 and -0 differ."""
         array = np.asarray(value)
         if array.ndim == 0 and array.dtype.kind in "iu":
             array = array.astype(FLOAT)
@@ -82,7 +82,7 @@ class Recorder:
     def emit(
         self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
     ) -> int:
-        """Append an operation unless an equal one exists; return the number of its value."""
+        """Append an operation unless an equal one exists; return its value number."""
         key = (form, detail, reads)
         number = self.found.get(key)
         if number is None:
@@ -98,7 +98,7 @@ class Recorder:
         return RecordedValue(self, number, shape, dtype)
 
     def unused(self) -> int:
-        """Return a number that no value has."""
+        """Return a new value number."""
         self.next += 1
         return self.next - 1
 
@@ -108,7 +108,7 @@ class Recorder:
         return self.unused()
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
-        """Append the operations of a form, given the ids of its argument values."""
+        """Append the operations of a form, given the value numbers of its arguments."""
         local, known = dict(enumerate(args)), form.known
         for kind, detail, reads, number, _, dtype in form.ops:
             if known:
@@ -121,7 +121,7 @@ class Recorder:
     # --- operations on values -------------------------------------------------------------
 
     def kind_of(self, number: int) -> str:
-        """Return the kind of the value of this id, for `kernel_form`."""
+        """Return the kind of the value of this number, for `kernel_form`."""
         if number in self.program.known:
             return repr(self.program.known[number].item())
         return "truth" if number in self.program.truths else "number"
@@ -168,14 +168,14 @@ class StepRecorder(Recorder):
         self.numbers = {source: number for number, source in enumerate(steps.sources)}
 
     def read(self, source: int) -> int:
-        """Return the id of a value of the steps."""
+        """Return the value number of a source."""
         number = self.numbers.get(source)
         if number is None:
             number = self.numbers[source] = self.constant(self.known[source])
         return number
 
     def read_all(self, sources: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ids of the values of `sources`, in the same shape."""
+        """Return the value numbers of `sources`, in the same shape."""
         flat = [self.read(source) for source in sources.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(sources.shape)
 

@@ -260,7 +260,7 @@ def _elements(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return an array without axes as Python's number."""
+    """Return an array without axes as a Python scalar."""
     return value if value.ndim else value.item()
 
 

@@ -364,7 +364,7 @@ class Cells:
         return self.found[key]
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
-        """Move the cells as the row moves values; gaps are filled with the constant 0."""
+        """Apply a row's data movement to the cells; gaps are filled with the constant 0."""
         if row is constant_array:
             raise UnsupportedError("one of its values is a constant array")
         if not (row.structural and args):

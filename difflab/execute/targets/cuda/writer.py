@@ -255,7 +255,7 @@ class _Body:
         return f"(double)v{value}" if value in self.code.truths else f"v{value}"
 
     def _truth(self, value: int) -> str:
-        """Return a value as a truth value; every number except 0 is true, nan included."""
+        """Return a value as a truth value; every float except 0 is true, nan included."""
         if value in self.code.known:
             return "true" if self.code.known[value] else "false"
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"

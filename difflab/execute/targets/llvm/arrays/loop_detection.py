@@ -244,7 +244,7 @@ class _Segmenter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the piece whose value each operand of `count` pieces reads, or its offset.
 
-        The second array states the segment that defines the value, and the index of the value there.
+        The second array states the segment that defines the value, and its index there.
         """
         stop = place + period * count
         shape = (count, period, self.width)

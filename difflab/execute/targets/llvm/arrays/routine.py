@@ -171,7 +171,7 @@ class Routine:
         return last
 
     def position(self, table: str) -> str:
-        """Return an index that a table holds."""
+        """Load an index from a table."""
         return self.assigned(f"fptosi double {self.load(table)} to i64")
 
     def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
@@ -181,7 +181,7 @@ class Routine:
         return self._together(numbers) if width > 1 else numbers[0]
 
     def spread(self, number: str, width: int) -> str:
-        """Return a number in each lane of a vector."""
+        """Return a vector with a scalar in each lane."""
         if width == 1:
             return number
         v = types(width)["v"]
@@ -277,9 +277,9 @@ class Routine:
             self.add(f"call void @{name}({v} {found}, ptr {place}, i32 8, {b} <{mask}>)")
 
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
-        """Return a pointer that is held to a region wherever it is moved, where that is asked.
+        """Return a pointer whose accesses are bounds-checked against a region, in checked code.
 
-        The region has a size, and begins at the pointer if not at `start`.
+        The region has `size` elements, and begins at the pointer if not at `start`.
         """
         if not self.checked:
             return pointer
@@ -288,7 +288,7 @@ class Routine:
         return name
 
     def _check(self, pointer: str, width: int) -> None:
-        """Leave if an access is not inside of the pointer's region."""
+        """Exit if an access is out of the bounds of the pointer's region."""
         if not self.checked:
             return
         start, size, user = self.regions[pointer]
@@ -301,7 +301,7 @@ class Routine:
         self.leave_if(self.assigned(f"xor i1 {inside}, true"), number)
 
     def leave_if(self, holds: str, fault: int | None = None) -> None:
-        """End the run if something holds, with a fault if it is a new one."""
+        """Exit the run if the condition holds; record the fault if it is a new one."""
         label = self.label()
         self.add(f"br i1 {holds}, label %bad{label}, label %fine{label}")
         self.add(f"bad{label}:")
@@ -311,7 +311,7 @@ class Routine:
         self.add(f"fine{label}:")
 
     def call(self, layout: NestLayout, pointers: Sequence[str], memory: str) -> None:
-        """Call the routine of a function, and leave if it failed."""
+        """Call the routine of a function, and exit if it failed."""
         target = self.module.routine(layout)
         constants = self.moved("%y", target.constants - self.constants)
         arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
@@ -338,7 +338,7 @@ class Routine:
     # --- segments ---------------------------------------------------------------------------
 
     def _segment(self, number: int, segment: Segment) -> None:
-        """Write the first pieces, and the others as a loop."""
+        """Write the peeled pieces, and the others as a loop."""
         groups, before = self.layout.groups[number], segment.before
         for turn in range(before):
             self._pieces(segment, groups, turn)
@@ -381,7 +381,7 @@ class Routine:
         self.add(f"call void @{function}({', '.join(f'ptr {at}' for at in (*sources, target))})")
 
     def _transformed(self, transform: Transform, source: str, target: str) -> None:
-        """Call a Fourier transform, and leave with its exception if it raised one."""
+        """Call a Fourier transform, and exit with its exception if it raised one."""
         self.functions.declare("i32", FOURIER_SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
         raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
         numbers = [f"i64 {number}" for number in transform]
@@ -402,7 +402,7 @@ class Routine:
         return self.moved(base, start)
 
     def operands(self, step: Instruction, later: Sequence[Instruction]) -> list[str]:
-        """Return pointers to the result and the operands of a step, given it in all iterations."""
+        """Return pointers to the result and the operands of a step, given it in each iteration."""
         return [
             self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
             for slot, (ref, domain) in enumerate(step.accesses())
@@ -475,8 +475,7 @@ class Module:
     def batch_text(self) -> str:
         """Return the module for n points, whose layout is that of a routine.
 
-        x is the table of the addresses of the inputs and outputs, and then of their steps from
-        point to point.
+        x is the table of the addresses of the inputs and outputs, and then of their strides.
         """
         pointers = range(self.layout.program.inputs)
         main = Routine(self, NestLayout.empty(), "run")
@@ -493,7 +492,7 @@ class Module:
         return self._with(main, [*self._addresses(len(pointers), len(pointers)), *steps])
 
     def _addresses(self, count: int, others: int) -> list[str]:
-        """Return the lines that read a number of addresses; the fault lies behind them all."""
+        """Return the lines that read `count` addresses; that of the fault follows all of the table."""
         lines = [f"%fault = getelementptr i64, ptr %x, i64 {count + others}"]
         for number in range(count):
             lines.append(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
