@@ -492,7 +492,7 @@ class Module:
         return self._with(main, [*self._addresses(len(pointers), len(pointers)), *steps])
 
     def _addresses(self, count: int, others: int) -> list[str]:
-        """Return the lines that read `count` addresses; that of the fault follows all of the table."""
+        """Return the lines that read `count` addresses; that of the fault follows them all."""
         lines = [f"%fault = getelementptr i64, ptr %x, i64 {count + others}"]
         for number in range(count):
             lines.append(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
