@@ -88,7 +88,7 @@ class ComplexArray(Shaped):
     imag: Array
 
     def __post_init__(self) -> None:
-        for name in ("real", "imag"):  # a change in place must not reach what a part was made from
+        for name in ("real", "imag"):  # an in-place change must not affect the source of a part
             alone = getattr(getattr(self, name), "__difflab_alone__", None)
             if alone is not None:
                 object.__setattr__(self, name, alone())

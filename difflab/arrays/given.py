@@ -56,7 +56,7 @@ def as_array(x: Any) -> Array:
 
 
 def _numbers(x: Any) -> np.ndarray[Any, Any]:
-    """Return a number or a list of numbers as an array, real or complex."""
+    """Return a scalar or a list of scalars as an array, real or complex."""
     found = np.asarray(as_numbers(list(x) if isinstance(x, range) else x, OPERAND))
     if found.dtype.kind not in KINDS:
         raise _no_numbers(x)

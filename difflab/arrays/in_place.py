@@ -1,4 +1,4 @@
-"""Changes in place with NumPy's semantics, for tensors and traced values.
+"""In-place changes with NumPy's semantics, for tensors and traced values.
 
 A change computes a new value of the array that owns the elements, and the owner takes that value.
 All its views are read from it again (see `difflab.core.ownership`). A graph and a tape record the
@@ -91,7 +91,7 @@ def _fitted(target: Any, new: Any, what: str, casting: Any) -> Any:
         return target.__difflab_as_own__(new)
     if not fits(shape, target.shape):
         raise mismatch(f"{what} cannot write the shape {shape} to the shape {target.shape}")
-    kinds = dtype if hasattr(new, "dtype") else type(new)(0)  # Python's numbers are weak
+    kinds = dtype if hasattr(new, "dtype") else type(new)(0)  # Python scalars are weak
     if not _can_cast(kinds, target.dtype, casting):
         raise at_users_line(
             InputError,
@@ -172,7 +172,7 @@ def into_out(
 
 
 def with_out(compute: Callable[..., Any], kwargs: dict[str, Any], name: str) -> Callable[..., Any]:
-    """Return a function that obeys ``out=`` and ``where=``, which are taken out of `kwargs`."""
+    """Return a function that obeys ``out=`` and ``where=``, which are removed from `kwargs`."""
     out = kwargs.pop("out", None)
     if out is None or (isinstance(out, tuple) and all(part is None for part in out)):
         return compute
@@ -259,7 +259,7 @@ def put_mask(a: Any, mask: Any, values: Any) -> None:
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Write elements in turn where a mask holds."""
+    """Write the elements of `vals`, in order, where a mask holds."""
     put(_target("place", arr), np.flatnonzero(mask), vals)
 
 

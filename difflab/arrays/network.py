@@ -249,7 +249,7 @@ def _all_but_features(name: str, x: Array) -> list[int]:
 
 
 # --- convolution and pooling ---------------------------------------------------------------------
-# The windows of an array lie side by side, for one product or reduction. The conventions are
+# The windows of an array are unfolded, for one product or reduction. The conventions are
 # PyTorch's: a convolution is a cross-correlation, channels come before the spatial axes, and
 # examples before both.
 
@@ -284,7 +284,7 @@ def _windows(x: Array, size: Shape, stride: Shape, dilation: Shape) -> Array:
 def _cuts(
     shape: Shape, size: Shape, stride: Shape, dilation: Shape
 ) -> tuple[Shape, list[list[tuple[Any, ...]]]]:
-    """Return a shape with an axis of one window, and the keys that cut each axis in turn."""
+    """Return a shape with an axis of one window, and the keys that cut the axes, one by one."""
     count = len(size)
     if len(shape) < count:
         raise mismatch(f"windows need at least {count} axes, and the shape is {shape}")

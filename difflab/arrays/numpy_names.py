@@ -36,7 +36,7 @@ def _like(value: float) -> Callable[..., Any]:
 
 
 def _dtype_of(value: Any) -> Any:
-    """Return the dtype of a carrier; Python's numbers have none."""
+    """Return the dtype of a carrier; other values are returned unchanged."""
     return value.dtype if hasattr(type(value), "__difflab_apply__") else value
 
 

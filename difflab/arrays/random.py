@@ -1,6 +1,6 @@
 """Random numbers of a key: `key`, `split`, `normal`, `uniform`, `bernoulli`, `dropout`.
 
-A key is an array of two whole numbers. The same key gives the same numbers, eagerly, in a trace,
+A key is an array of two integers. The same key gives the same numbers, eagerly, in a trace,
 under `jit`, when a checkpoint is computed again, and under every target that computes arrays. No
 state is kept: draw with a key once, and make the next keys by `split`. As an argument of a compiled
 function a key is a value like any other, so each call can draw other numbers without a new trace.
@@ -84,7 +84,7 @@ def _as_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def split(key: Array, num: int | Sequence[int] = 2) -> Array:
-    """Return `num` new keys, whose numbers are independent of each other and of those of `key`.
+    """Return `num` new keys, whose draws are independent of each other and of those of `key`.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def split(key: Array, num: int | Sequence[int] = 2) -> Array:
 def uniform(
     key: Array, shape: int | Sequence[int] = (), minval: Array = 0.0, maxval: Array = 1.0
 ) -> Array:
-    """Return numbers uniform between `minval`, included, and `maxval`.
+    """Draw from the uniform distribution on the interval from `minval`, included, to `maxval`.
 
-    They are ``minval + u·(maxval − minval)`` with u one of 2⁵² numbers, so derivatives by the
+    Draws are ``minval + u·(maxval − minval)`` with u one of 2⁵² values, so derivatives by the
     bounds exist; the derivative by the key is 0.
 
     Parameters
@@ -146,9 +146,9 @@ def uniform(
 def normal(
     key: Array, shape: int | Sequence[int] = (), loc: Array = 0.0, scale: Array = 1.0
 ) -> Array:
-    """Return normally distributed numbers of mean `loc` and standard deviation `scale`.
+    """Draw from the normal distribution of mean `loc` and standard deviation `scale`.
 
-    They are ``loc + scale·z``, so derivatives by `loc` and `scale` exist (the reparametrisation of
+    Draws are ``loc + scale·z``, so derivatives by `loc` and `scale` exist (the reparametrisation of
     Kingma & Welling, arXiv:1312.6114); the derivative by the key is 0.
 
     Parameters
@@ -201,7 +201,7 @@ def bernoulli(key: Array, p: Array = 0.5, shape: int | Sequence[int] | None = No
 def dropout(key: Array, x: Array, p: float = 0.5) -> Array:
     """Return x with elements set to 0 with probability `p`, and the others divided by 1 − p.
 
-    So the mean stays what it is (Srivastava et al., 2014, in the inverted form of PyTorch). An
+    So the mean is preserved (Srivastava et al., 2014, in the inverted form of PyTorch). An
     element that is set to 0 passes no derivative on, whatever its value.
 
     Parameters

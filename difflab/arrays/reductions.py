@@ -330,7 +330,7 @@ def take_along_axis(x: Array, indices: Array, axis: int | None = -1) -> Array:
     ----------
     x : array or traced value
     indices : array or traced value
-        Whole numbers, of as many axes as `x`; the other axes broadcast. Negative ones count from
+        Integers, of as many axes as `x`; the other axes broadcast. Negative ones count from
         the end.
     axis : int or None
         None for the flattened array, with indices of one axis.

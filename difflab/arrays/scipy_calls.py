@@ -1,4 +1,4 @@
-"""Calls of SciPy's functions that compute with numbers: errors that say what to write instead."""
+"""Errors for calls of SciPy's numeric functions, which suggest a replacement."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Shaped:
 
 
 def _of_truths(value: Any) -> bool:
-    """Whether these are truth values, not numbers, on which `&` would act bitwise."""
+    """Whether a value is boolean; on other dtypes, `&` would act bitwise."""
     holds_truths = getattr(value, "holds_truths", None)
     if holds_truths is not None:
         return bool(holds_truths())
@@ -132,7 +132,7 @@ def invert(a: Array) -> Array:
 
 
 def logical_xor(a: Array, b: Array) -> Array:
-    """Return `numpy.logical_xor`, where nonzero numbers count as true."""
+    """Return `numpy.logical_xor`, for which nonzero values are true."""
     return logical_and(logical_or(a, b), logical_not(logical_and(a, b)))
 
 

@@ -24,7 +24,7 @@ class Layer:
     Attributes
     ----------
     function : Function
-        What is applied.
+        The function to apply.
     prepare : callable
         Returns the evaluation of a function.
     """

@@ -1,8 +1,8 @@
 """Recording of one run of a user's Python function, and evaluation of functions on its values.
 
 A callable is traced at every call of its derivative: it may close over values that change, so
-an earlier graph may be out of date. What is derived from a graph depends on the graph alone and
-is cached by the graph's contents.
+an earlier graph may be out of date. Objects derived from a graph depend on the graph alone and
+are cached by the graph's contents.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ class AuxOutput:
 class Contents:
     """A function, or a trace that is not yet one, that compares by contents and source locations.
 
-    Most calls of a derivative record what an earlier call recorded. They take its function, so that
-    neither the graph nor what is derived from it and prepared for calls is made again.
+    Most calls of a derivative record the same graph as an earlier call. They reuse its function, so
+    that neither the graph nor the objects derived from it are made again.
     """
 
     __slots__ = ("function", "hashed", "key")

@@ -43,7 +43,7 @@ def verified(
         Whether the second of two results is auxiliary data.
     at_point : bool
         Whether the code knew the values, so that the graph may have the branches of this point
-        and numbers in place of values: its changes to points beside this one are compared too.
+        and constants in place of values: its changes to points beside this one are compared too.
 
     Raises
     ------

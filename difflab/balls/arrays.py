@@ -118,7 +118,7 @@ cumprod = mapping(lambda line: list(accumulate(map(jet, line), mul)))
 
 
 def pack(*parts: Any, ranks: tuple[int, ...]) -> Any:
-    """Return numbers and the elements of arrays as one vector."""
+    """Return scalars and the elements of arrays as one vector."""
     flat = (part.ravel().tolist() if isinstance(part, np.ndarray) else [part] for part in parts)
     return np.fromiter(chain.from_iterable(flat), dtype=object)
 

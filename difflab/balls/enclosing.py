@@ -33,7 +33,7 @@ BOX_BITS = PRECISIONS[0]
 
 @dataclass(frozen=True)
 class _Flat:
-    """Bounds of the flattened outputs: values, Jacobian and Hessians side by side.
+    """Bounds of the flattened outputs: values, Jacobian and Hessians in one row.
 
     ``lower`` and ``upper`` have the shape ``(m, 1 + n + n²)``, less what the order leaves out.
     """
@@ -61,7 +61,7 @@ def enclosed(function: Function, box: Box, order: int = 1, width: float | None =
     Returns
     -------
     Enclosure
-        What is proved when the time limit of `difflab.balls.limit` is reached, if it is.
+        The bounds; those proved so far if the time limit of `difflab.balls.limit` is reached.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class _Piece:
 def _divided(
     function: Function, box: Box, order: int, whole: _Flat, width: float, most: int
 ) -> Enclosure:
-    """Divide the pieces whose bounds exceed by more than `width` what the function takes on."""
+    """Divide the pieces whose bounds exceed the function's range by more than `width`."""
     pieces = [_piece(function, list(box), order, whole)]
     wide = _too_wide(pieces, box, width)
     stopped = ""

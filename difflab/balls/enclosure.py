@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Proved bounds of numbers: each lies between its `lower` and its `upper`.
+    """Proved bounds of values: each lies between its `lower` and its `upper`.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Interval:
             return np.where(gap > 0, np.nextafter(gap, np.inf), gap)
 
     def __contains__(self, numbers: object) -> bool:
-        """Whether all of some numbers lie within the bounds."""
+        """Whether all of the given values lie within the bounds."""
         found = np.asarray(numbers, dtype=np.float64)
         return bool(np.all((self.lower <= found) & (found <= self.upper)))
 
@@ -87,7 +87,7 @@ class Enclosure:
     jacobian : Interval or None
         Of shape ``(m, n)``; None for order 0. Rows of outputs with an obstacle are nan.
     hessian : Interval or None
-        Of shape ``(n, n)``, or ``(m, n, n)`` for m output numbers other than one; None for orders
+        Of shape ``(n, n)``, or ``(m, n, n)`` for m output elements other than one; None for orders
         0 and 1.
     obstacles : tuple of Obstacle
         Why derivatives are missing, at most one for each output number.
@@ -96,7 +96,7 @@ class Enclosure:
     pieces : int
         The boxes into which the box was divided.
     sharp : bool
-        Whether the bounds are as close as requested: at a point, the numbers beside the exact
+        Whether the bounds are as close as requested: at a point, the floats adjacent to the exact
         value; on a box, within `width` of the range.
     stopped : str
         How far the computation came if the time limit ended it; else empty.

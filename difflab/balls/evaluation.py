@@ -68,7 +68,7 @@ class BallInterpreter(ElementInterpreter):
     Parameters
     ----------
     exact : bool
-        Whether numbers are fractions, so that rational operations are exact.
+        Whether values are fractions, so that rational operations are exact.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _form(primitive: Primitive) -> Callable[..., Any] | None:
 
 
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
-    """Return an array of numbers."""
+    """Return a constant array of balls."""
     numbers = np.frombuffer(values, dtype=np.float64).tolist()
     found = (on.constant(number, None) for number in numbers)
     return np.fromiter(found, dtype=object).reshape(shape)

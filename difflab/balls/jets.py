@@ -210,7 +210,7 @@ def _negated(curves: Curves | None) -> Curves | None:
 
 
 def added(numbers: Sequence[Jet]) -> Jet:
-    """Add numbers up, in time linear in all their derivatives."""
+    """Return the sum of jets, in time linear in the number of their derivatives."""
     value, fault = arb(0), None
     curves: Curves | None = None
     for number in numbers:
@@ -233,7 +233,7 @@ def _operated(operation: Callable[[Ball, Ball], Ball], a: Ball, b: Ball) -> Ball
 
 
 def aligned(a: Ball, b: Ball) -> tuple[Ball, Ball]:
-    """Return two numbers as fractions if both are exact, else as balls."""
+    """Return two values as fractions if both are exact, else as balls."""
     if type(a) is type(b):
         return a, b
     one, two = exactly(a), exactly(b)
@@ -349,7 +349,7 @@ def sign_of(x: Jet) -> int | None:
 
 
 def jet(value: Any) -> Jet:
-    """Return a value as an expansion: numbers are constants, truth values 0 or 1."""
+    """Return a value as an expansion: scalars are constants, truth values 0 or 1."""
     if isinstance(value, Jet):
         return value
     if isinstance(value, Truth):

@@ -208,7 +208,7 @@ def product(a: Ball, b: Ball) -> Ball:
 
 
 def hull(balls: list[Ball]) -> Ball:
-    """Return a ball with all numbers of some balls."""
+    """Return a ball that contains the given balls."""
     found = balls[0]
     for ball in balls[1:]:
         found = found.union(ball)
@@ -216,7 +216,7 @@ def hull(balls: list[Ball]) -> Ball:
 
 
 def _both(one: Ball, two: Ball) -> Ball:
-    """Return a ball with all numbers that are in both; the finite one if one is not."""
+    """Return a ball that contains the intersection of two; the finite one if one is not."""
     if not one.is_finite() or not two.is_finite():
         return one if one.is_finite() else two
     return one.intersection(two)

@@ -159,7 +159,7 @@ def in_process(
 ) -> Any:
     """Return ``task(function, *arguments)`` as `in_time` does, computed in another process.
 
-    The process is stopped `grace` seconds after the limit. What cannot be sent is computed here.
+    The process is stopped `grace` seconds after the limit. Tasks that cannot be pickled run here.
     """
     try:
         sent = task, pickle.dumps(function), arguments, timeout

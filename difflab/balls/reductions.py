@@ -117,13 +117,13 @@ def _either(a: Jet, b: Jet) -> Ball:
 
 
 def _selection(name: str, keeps: int) -> Callable[[Any, Any], Jet]:
-    """Return the smaller of two numbers (-1) or the larger one (1)."""
+    """Return a function that selects the smaller of two numbers (-1) or the larger one (1)."""
 
     def select(one: Any, two: Any) -> Jet:
         a, b = jet(one), jet(two)
         order, fault = _order(a, b, name, "kink")
         if order is None:
-            # What is no selection at a tie is one of both, by whichever bound is sharper.
+            # At an undecided comparison the value is either one: the sharper bound holds.
             p, q = arb(a.value), arb(b.value)
             value = p.max(q) if keeps > 0 else p.min(q)
             return Jet(value, fault=worse(worse(a.fault, b.fault), fault))

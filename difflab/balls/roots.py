@@ -271,7 +271,7 @@ def _middle(one: Jet) -> Jet:
 
 
 def _floats(value: Any) -> Array:
-    """Return the numbers nearest to the midpoints."""
+    """Return the midpoints, rounded to float64."""
     found = [float(arb(jet(one).value).mid()) for one in _entries(value)]
     return np.array(found).reshape(np.shape(value))
 

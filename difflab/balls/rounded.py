@@ -43,7 +43,7 @@ def rounded_values(
     Raises
     ------
     UnsupportedError
-        A result cannot be decided: it may be halfway between two numbers, or the function
+        A result cannot be decided: it may be halfway between two floats, or the function
         undefined.
     MethodTimeout
         A point takes longer; the message states it and the precision.
@@ -115,7 +115,7 @@ def rounded_derivative(function: Function, x: Sequence[float], order: int) -> Ar
 
 
 def _raised(function: Function, balls: Sequence[Ball], order: int, read: Read) -> list[float]:
-    """Return the numbers at the least precision that decides them."""
+    """Return the rounded values, at the lowest precision that determines them."""
     outputs: list[Jet] = []
     for bits in PRECISIONS[1:]:
         reached(_stage(balls, bits))

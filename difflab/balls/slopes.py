@@ -23,7 +23,7 @@ class Recorded:
     Attributes
     ----------
     parts : tuple of (ball, Recorded or int)
-        The factors and what they multiply: recorded slopes, or those of one input, which are 1.
+        The factors and their operands: recorded slopes, or those of one input, which are 1.
     number : int
         Larger than the number of every part.
     """

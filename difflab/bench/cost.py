@@ -1,4 +1,4 @@
-"""Operations and time of a Jacobian against the numbers of its inputs and outputs.
+"""Operations and time of a Jacobian as functions of its number of inputs and outputs.
 
 The cost of forward mode grows with the inputs, that of reverse mode with the outputs (Baydin et
 al. 2018, §3), so for f: Rⁿ → Rᵐ there are sizes at which their costs cross.

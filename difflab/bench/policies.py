@@ -1,8 +1,8 @@
 """``difflab bench memory --policies``: every policy's bytes and seconds, predicted and measured.
 
 The network is differentiated in difflab, JAX and PyTorch, each row in a process of its own. Every
-layer is checkpointed under the policy, so that the reverse sweep holds what is kept of all layers,
-and the values of one. The peak is that of resident memory, as Linux counts it.
+layer is checkpointed under the policy, so that the reverse sweep holds the kept values of all
+layers, and all values of one. The peak is that of resident memory, as Linux counts it.
 """
 
 from __future__ import annotations

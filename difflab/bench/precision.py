@@ -234,7 +234,7 @@ def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
         axes.plot([spent[name], once], [height] * 2, ":", color=colour, lw=0.9)
         axes.plot(once, height, shape, mfc="none", mec=colour, ms=6)
         axes.plot(spent[name], height, shape, color=colour, mec=INK, mew=0.5, ms=7, zorder=3)
-    axes.set_ylim(bottom=_EXACT / 50)  # room for the labels of several exact methods
+    axes.set_ylim(bottom=_EXACT / 50)  # space for the labels of several exact methods
     best = front({name: (spent[name], reached[name]) for name in answered})
     stairs = [spent[n] for n in best], [reached[n] for n in best]
     axes.step(*stairs, where="post", color=INK, lw=1, zorder=1)

@@ -33,7 +33,7 @@ def layout(columns: str, key: str) -> SweepLayout:
     ----------
     columns : str
         The names of the bench's own columns. The name, or its last word, gives the type:
-        ``call_seconds`` is a real number, as all seconds; what has no other type is text.
+        ``call_seconds`` is a real number, as all seconds; columns without another type are text.
     key : str
         Those of them that identify what is measured.
 

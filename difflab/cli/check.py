@@ -99,7 +99,7 @@ class CheckOutcome:
         return dumps(strict(self.record())) + "\n"
 
     def record(self) -> dict[str, Any]:
-        """Return the schema ``difflab.check/2``; numbers that are not finite are still floats."""
+        """Return the schema ``difflab.check/2``; non-finite values are still floats."""
         found = self.mismatch
         return {
             "schema": SCHEMA,

@@ -101,7 +101,7 @@ def _value(value: Any, key: str, place: SourceLocation) -> Any:
 
 
 def _number(value: Any, key: str, place: SourceLocation) -> Any:
-    """Return a number, or a list of numbers as an array."""
+    """Return a scalar, or a list of scalars as an array."""
     import numpy as np
 
     if isinstance(value, float) and isfinite(value):

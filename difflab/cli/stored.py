@@ -175,7 +175,7 @@ def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
 
 
 def _counted(planned: Plan, path: Path) -> str:
-    """Return the numbers of cases and records, and how many of them a store lacks."""
+    """Return the count of cases and records, and how many of them a store lacks."""
     from difflab.lab.study.cases import Store
 
     known: set[str] = set()

@@ -168,7 +168,7 @@ def sent_to(home: Any, array: Any) -> Any:
 
 
 def in_library_of(value: Any, array: np.ndarray[Any, Any]) -> Any:
-    """Return a constant array as one of the library of a value, or of what a carrier holds.
+    """Return a constant array in the array library of a value, or of a carrier's value.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def device_context(values: Sequence[Any]) -> AbstractContextManager[Any]:
 
 
 def home_of(value: Any) -> Any:
-    """Return the array module of a number or array, or of what a carrier holds."""
+    """Return the array module of a scalar or array, or of a carrier's value."""
     held = getattr(value, "__difflab_held__", None)
     return module_of(value if held is None else held())
 

@@ -1,13 +1,13 @@
-"""The one conversion of what enters: numbers, or an error that names what would be lost.
+"""The conversion of all input to numeric values, or an error that names what would be lost.
 
-What a user hands over (arguments, arrays that traced code reads, points, gradients under test)
-becomes numbers here. The rule is that nothing is dropped: a value is converted only if all of it
+Input of a user (arguments, arrays that traced code reads, points, gradients under test) is
+converted here. The rule is that nothing is dropped: a value is converted only if all of it
 survives. A mask, labels, a unit, the meaning of ``*``, digits and imaginary parts are parts of a
 value, so a value that has them is refused, and the message says how to convert it deliberately.
 
-Functions convert, for what can be computed with it: `as_numbers` keeps whatever has
-arithmetic, `as_reals` the real arrays of NumPy and of libraries with NumPy's functions,
-`as_float64` makes them float64, and `host_numbers` makes an array of NumPy of them.
+The functions differ in their result: `as_numbers` keeps every type that has arithmetic, `as_reals`
+the real arrays of NumPy and of libraries with NumPy's functions, `as_float64` makes them float64,
+and `host_numbers` makes an array of NumPy of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EXACT = 2**53
 
 
 class Refusal(NamedTuple):
-    """Why a value is refused: what it is, and what to write instead."""
+    """The reason why a value is refused: its description, and a hint."""
 
     found: str
     hint: str
@@ -106,7 +106,7 @@ _CLASSES = {
 
 @lru_cache(maxsize=512)
 def _category(kind: type) -> str:
-    """Return what instances of a class are; empty for one that says nothing about it."""
+    """Return the category of a class's instances; empty if it is unknown."""
     for base in kind.__mro__:
         for (package, name), found in _CLASSES.items():
             if base.__name__ == name and f"{base.__module__}.".startswith(f"{package}."):
@@ -145,7 +145,7 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     Parameters
     ----------
     value : Any
-        What the user handed over; lists are arrays.
+        The user's value; lists are arrays.
     what : str
         Its name in messages: "the value of 'x'".
     kind : type
@@ -156,7 +156,7 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     Any
         A scalar, or an array of NumPy, of float64, float32, complex numbers, integers, truth
         values or objects; everything else that is not refused, unchanged: arrays of other
-        libraries, traced values, numbers of mpmath.
+        libraries, traced values, mpmath values.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def _exact_integers(array: Any) -> bool:
 
 
 def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> Any:
-    """Return a list of numbers, of arrays and of lists of them as an array."""
+    """Return a nested list of scalars and arrays as an array."""
     kinds: set[Any] = set(map(type, value))
     if kinds <= SCALARS:
         return np.asarray(value)
@@ -333,7 +333,7 @@ def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> A
 
 
 def _rows(value: Sequence[Any], what: str, kind: type[DifflabError]) -> Any:
-    """Return a list of numbers and of lists of numbers as an array."""
+    """Return a list of scalars and of lists of scalars as an array."""
     try:
         return np.asarray(value)
     except ValueError:
@@ -391,7 +391,7 @@ def _not_real(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
 
 
 def as_float64(value: Any, what: str, kind: type[DifflabError] = InputError) -> Any:
-    """Return real numbers as float64, a copy, on their device; a Python number as NumPy's.
+    """Return a float64 copy of real values on their device; a NumPy scalar for a Python scalar.
 
     Raises
     ------
@@ -417,14 +417,14 @@ def as_float64(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
 
 
 def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> NDArray[Any]:
-    """Return numbers as an array of NumPy, real or complex.
+    """Return a value as a NumPy array, real or complex.
 
     Arrays of other libraries are read if they lie in the memory of the host.
 
     Raises
     ------
     DifflabError
-        Something of it would be lost, or it is no array of numbers in the memory of the host.
+        Part of it would be lost, or it is no numeric array in the memory of the host.
 
     Examples
     --------
@@ -464,12 +464,12 @@ def _elsewhere(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
 
 
 def host_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> NDArray[np.float64]:
-    """Return real numbers as an array of NumPy, in float64 or as the array that was given.
+    """Return a real value as a NumPy array of float64, without a copy if it is one.
 
     Raises
     ------
     DifflabError
-        Something of it would be lost, or it is no array of real numbers of the host.
+        Part of it would be lost, or it is no real array in the memory of the host.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError
 
-# The protocol of methods names formats before NumPy is loaded: what compares begins in a process.
+# The protocol of methods names formats before NumPy is loaded in a new process.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class FloatFormat:
     digits : int
         The bits of a significand, the leading one included.
     top : int
-        The largest binary exponent: numbers are below ``2**(top + 1)``.
+        The largest binary exponent: values are below ``2**(top + 1)``.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class FloatFormat:
 
     @property
     def eps(self) -> float:
-        """The spacing of the numbers above 1."""
+        """The spacing of floats above 1."""
         return 2.0 ** (1 - self.digits)
 
     @property
@@ -81,7 +81,7 @@ class FloatFormat:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype that computes with its numbers: float32 with those of bfloat16."""
+        """The NumPy dtype in which values of the format are computed: float32 for bfloat16."""
         import numpy as np
 
         return np.dtype("float32" if self.name == "bfloat16" else self.name)
@@ -122,7 +122,7 @@ class FloatFormat:
         return float(found) if abs(found) <= most else inf if found > 0 else -inf
 
     def spacing(self, values: Any) -> Any:
-        """Return the units in the last place of numbers; infinity at infinities and nan.
+        """Return the units in the last place (ulp) of values; infinity at infinities and nan.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The header of NumPy's files, compared with what follows it."""
+"""The header of NumPy's files, compared with the data that follows it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def distribution(module: str) -> str:
 
 
 def requirement(module: str) -> str:
-    """Return what ``pip install`` adds a module with: an extra of difflab, or the package.
+    """Return the requirement by which ``pip install`` adds a module: an extra, or the package.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def load(name: str) -> Package:
         return Package(None, "missing")
     if name not in _broken:
         try:
-            # What is loaded prints no more, and other threads print meanwhile.
+            # A loaded module prints no more, and other threads may print meanwhile.
             with nullcontext() if name in sys.modules else redirect_stdout(sys.stderr):
                 return Package(import_module(name))
         except (Exception, SystemExit) as error:  # other people's code may fail in any way

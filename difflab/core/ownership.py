@@ -7,13 +7,13 @@ The rule, for every public call:
 * Functions of the user's that difflab calls, such as the step of `scan`, may change their arguments
   in place: they run on copies.
 * Results are the user's alone. They share memory neither with an argument, nor with another
-  result, nor with what difflab keeps. Only read-only memory may be shared.
+  result, nor with values that difflab keeps. Only read-only memory may be shared.
 * The array of a tensor is never written to: a change in place gives the tensor a new one. Values
   kept for `backward`, checkpoints and values passed to hooks keep their elements. Tensors and
   traced values are changed together where NumPy's arrays would share memory, as a value and its
   views (`t[1:]`, `t.reshape(…)`; see `View`) do; also a tensor and its `detach()`.
 * An operation that changes nothing (`+t`, `t.sum()` of a scalar) is a new value: of a tensor with
-  its own node on the tape. The nodes of a graph are immutable and stay what they are.
+  its own node on the tape. The nodes of a graph are immutable.
 
 Values that are passed through are not copied: what the user's function returns through
 `checkpoint`, the tensor that `t.grad = g` is given, auxiliary results (`has_aux`), and arrays of
@@ -22,7 +22,7 @@ written to.
 
 A traced value or a tensor that owns its elements is a handle on them: a change in place gives the
 handle another value. The values themselves never change, so derivatives, tapes and graphs keep
-what they were computed from. A `View` says how a second handle is read from an owner. Views are
+their inputs. A `View` says how a second handle is read from an owner. Views are
 not notified of changes: each compares the version of its owner with the one that it has read, and
 is read again if they differ.
 """
@@ -156,7 +156,7 @@ Step = tuple["Step | None", "Primitive", "Mapping[str, Any]"]
 
 
 class Storage:
-    """The number of changes in place of an array, the last one, and the tensors that hold it.
+    """The number of in-place changes of an array, the last one, and the tensors that hold it.
 
     Most arrays never change, so the attributes are class defaults.
     """
@@ -235,7 +235,7 @@ def copies_on_reshape(view: View, owner: tuple[int, ...], shape: tuple[int, ...]
     Parameters
     ----------
     view : View
-        What is given another shape.
+        The view to reshape.
     owner : tuple of int
         The owner's shape.
     shape : tuple of int

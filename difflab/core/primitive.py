@@ -68,13 +68,13 @@ class Shapes(tuple[Shape, ...]):
 class LinearMap:
     """A linear primitive that moves and adds elements, its own tangent map.
 
-    One that multiplies them by other numbers, such as a Fourier transform, is a `Transpose`: sums
+    One that multiplies them by other factors, such as a Fourier transform, is a `Transpose`: sums
     of masks could cancel.
 
     ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
     `shapes` are the arguments' shapes. At elements that no result reads, arguments in `selects`
-    are as a branch that is not taken: they contribute exactly zero. Where the transpose writes t
-    into zeros, ``element(shapes, **params)`` gives the key, and the shape of the array.
+    are like a branch that is not selected: they contribute exactly zero. Where the transpose writes
+    t into zeros, ``element(shapes, **params)`` gives the key, and the shape of the array.
     """
 
     transpose: Map
@@ -232,7 +232,7 @@ class Primitive:
         ``(position, **params) -> (key, shape)``, where the language writes behind each argument
         the indices of its elements in an array of that shape; None where they are implied.
     roles : tuple of str
-        What the arguments are called in pictures; by default they are numbered.
+        The names of the arguments in pictures; by default they are numbered.
     zero_slope : str
         Why the derivative is zero: a template over the operands and ``{other}``, the other one.
     taylor : callable or None
@@ -290,7 +290,7 @@ class Primitive:
         stack of examples, with one more axis in its parameters; `args` are pairs of an operand and
         whether it is a stack.
     holds : object or None
-        What a row that is made for one use consists of, such as a loop and its body.
+        The parts of a row that is made for one use, such as a loop and its body.
     workspace : callable or None
         Returns the bytes that the kernel of a row that evaluates functions holds at one point.
     holding : callable or None

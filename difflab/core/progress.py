@@ -59,7 +59,7 @@ class ProgressLine:
     patience : float
         Seconds before anything is shown; shorter work shows no progress.
     stopped : str
-        The message after Ctrl-C: what is kept, and how to resume.
+        The message after Ctrl-C: the results kept, and how to resume.
     write : callable
         Writes a text to standard error, without an error if it is gone.
 

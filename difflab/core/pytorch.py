@@ -153,7 +153,7 @@ def cumprod(x: Array, axis: int) -> Array:
 
 
 def take_along_axis(x: Array, indices: Array, axis: int) -> Array:
-    """Return the entries at indices along an axis, of a place each."""
+    """Return the entries at indices along an axis, as `numpy.take_along_axis` does."""
     return torch.take_along_dim(x, indices, dim=axis)
 
 
@@ -181,7 +181,7 @@ def flip(x: Array, axis: int | Sequence[int]) -> Array:
 
 
 class _Add:
-    """``add(a, b)``, and ``add.at(out, places, part)``, which accumulates at repeated indices."""
+    """``add(a, b)``, and ``add.at(out, indices, part)``, which accumulates at repeated indices."""
 
     def __call__(self, a: Array, b: Array) -> Array:
         return _lifted(torch.add, a, b)

@@ -1,4 +1,4 @@
-"""Strict JSON: non-finite numbers as strings, integers of any length, no control characters."""
+"""Strict JSON: non-finite floats as strings, integers of any length, no control characters."""
 
 from __future__ import annotations
 

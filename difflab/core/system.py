@@ -191,9 +191,9 @@ def require_memory(needed: int, what: str, hint: str | None = None) -> None:
     needed : int
         Bytes that are about to be allocated.
     what : str
-        What allocates them, as the subject of a sentence.
+        The object that allocates them, as the subject of a sentence.
     hint : str, optional
-        What to do instead.
+        An alternative.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def require_memory(needed: int, what: str, hint: str | None = None) -> None:
 
 
 def _bounds() -> Iterator[int]:
-    """Yield every bound on what can still be allocated: of the system, the cgroup, the process."""
+    """Yield the bounds on the memory still available: of the system, the cgroup, the process."""
     with suppress(OSError, ValueError, StopIteration, IndexError):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         yield next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) << 10

@@ -14,7 +14,7 @@ _FORMULA = tuple("=+-@＝＋－＠|%")
 
 
 class Cell(NamedTuple):
-    """A text, and what it is: a verdict, a family, ``"label"``, …, which decides its style."""
+    """A text and its kind (a verdict, a family, ``"label"``, …), which determines its style."""
 
     text: str
     kind: str = ""

@@ -247,7 +247,7 @@ def without_comments(text: str) -> str:
 
 
 def joined(text: str) -> str:
-    r"""Return a text of several lines in one; a comment would swallow what follows it.
+    r"""Return a text of several lines in one, without the comments of all lines but the last.
 
     Examples
     --------

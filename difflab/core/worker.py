@@ -283,7 +283,7 @@ def _kill(process: Popen[bytes]) -> None:
 def serve(module: str, *arguments: str) -> None:
     """Answer requests with the handlers of `module` until the parent exits."""
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not reach the pipe
+    os.dup2(2, 1)  # output of libraries must not reach the pipe
     requests: SimpleQueue[tuple[str, Any]] = SimpleQueue()
 
     def put(message: tuple[str, Any]) -> None:

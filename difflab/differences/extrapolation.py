@@ -42,7 +42,7 @@ REJECT = 1e290
 # Errors of single quotients, in multiples of their estimates, within which they must agree.
 _WIDE = 4.0
 
-# Bound on |value - truth| over what the tableau shows; see `solve`.
+# Ratio of the bound on |value - truth| to the error in the tableau; see `solve`.
 SAFETY = 2.0
 
 

@@ -1,8 +1,8 @@
 """Function values on stencils: in batches, with a count of evaluations, and with their noise.
 
-The noise of values is seen in differences of neighbours in which what is smooth vanishes. The idea
-is that of R. W. Hamming's tables of differences, and of J. J. Moré and S. M. Wild, *Estimating
-computational noise*, SIAM J. Sci. Comput. 33, 2011.
+The noise of values is estimated by differences of neighbours, in which the smooth part vanishes.
+The idea is that of R. W. Hamming's tables of differences, and of J. J. Moré and S. M. Wild,
+*Estimating computational noise*, SIAM J. Sci. Comput. 33, 2011.
 
 The ladder is stated once, on arrays of float64 and on arrays of objects. `FLOATS` computes it with
 NumPy's functions; with an arithmetic of nodes (`difflab.methods.numeric.compiled_stencil`) the same
@@ -92,9 +92,9 @@ LEAD = 9
 # odd factor fills the last bits, without which sums and products of a round x are exact.
 _NOISE_STEP = 0.7316 * 2.0**-40
 _COUNT = np.arange(float(LEAD))[:, None]
-LEAST = 2.0**-1074  # the spacing of the smallest numbers
+LEAST = 2.0**-1074  # the spacing of subnormal floats
 
-# Below this a step relative to |x| would leave the normal numbers.
+# Below this a step relative to |x| would be subnormal.
 _TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
@@ -325,7 +325,7 @@ def noise_along(values: Callable[[float], Array]) -> Array:
 
     It is that of the formula by which they are computed: :math:`p - 1` for p next to 1 has the
     absolute error of p, which one unit of rounding of the arguments does not show. Differences
-    remove what is smooth, so that a wrong formula is not noise; those of two lengths differ where
+    remove the smooth part, so that a wrong formula is not noise; those of two lengths differ where
     the values jump beside the point, and the smaller ones are returned. Of each length there are
     three steps: one that moves the values by a whole number of units rounds all of them alike.
 

@@ -239,7 +239,7 @@ def central_difference(changes: Changes, step: float) -> float:
 def _truncated(nodes: Chebyshev, a: Array, level: Array) -> tuple[Array, Array]:
     """Return the slope from the first odd coefficients, as many as give the smallest bar.
 
-    The bar is the noise of those, and what the terms that are left out have above the noise.
+    The bar is the noise of those, plus the excess of the omitted terms over the noise.
     """
     terms = nodes.slopes[:, None] * a
     excess = nodes.orders[:, None] * np.maximum(np.abs(a) - level, 0.0)

@@ -2,8 +2,8 @@
 
 Inside the block every operation is noted beside the tape, with its line. `backward` first builds
 a graph of the operations that the tensor depends on, and `diagnose.explanation` examines it: the
-rules that decide which branch counts, which derivative is at fault and what cancelled are those
-of formulas.
+rules that determine the active branch, the faulty derivative and the cancellation are those of
+formulas.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ An argument is the number of a noted step, or a pair of its step (or None) and i
 
 
 class Watch:
-    """The operations noted so far, by the numbers of their steps on the tape."""
+    """The operations recorded so far, keyed by the index of their step on the tape."""
 
     def __init__(self) -> None:
         self.notes: dict[int, Note] = {}

@@ -1,6 +1,6 @@
 """Checkpoints: values recomputed in the reverse sweep instead of being kept.
 
-`checkpoint` keeps nothing of a call, `checkpoint_with` what a policy chooses.
+`checkpoint` keeps nothing of a call, `checkpoint_with` the values that a policy selects.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Notes
     -----
-    The function runs on copies of its arguments: what it changes in place is changed there alone.
+    The function runs on copies of its arguments: its in-place changes affect the copies alone.
 
     In a trace, and so under `grad`, `jit` and the other transforms, the call is one node, and the
-    reverse sweep appends the operations of the function once more; what it returns beside traced
-    values passes through.
+    reverse sweep appends the operations of the function once more; its results other than
+    traced values pass through.
 
     Checkpoints nest: inner values are kept while the outer checkpoint is backpropagated through.
     With ``create_graph=True`` the second run stays on the tape, so no memory is saved, and
@@ -257,7 +257,7 @@ class _CheckpointedCall:
         return found
 
 
-# --- calls that keep what a policy chooses -------------------------------------------------------
+# --- calls that keep the values a policy selects -------------------------------------------------
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -265,8 +265,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 def checkpoint_with(policy: Policy) -> Callable[[F], F]:
     r"""Return a transform whose functions keep a policy's residuals for the reverse sweep.
 
-    ``checkpoint_with(policy)(function)(*args)`` is ``function(*args)``. The reverse sweep computes
-    again what it reads and the policy did not keep, from the arguments and the kept values.
+    ``checkpoint_with(policy)(function)(*args)`` is ``function(*args)``. The reverse sweep
+    recomputes the values that it reads and the policy did not keep, from the arguments and the
+    kept values.
 
     Parameters
     ----------

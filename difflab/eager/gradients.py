@@ -35,9 +35,9 @@ def grad(
     Parameters
     ----------
     outputs : tensor or sequence of tensors
-        What is differentiated.
+        The results to differentiate.
     inputs : tensor or sequence of tensors
-        By what: leaves or results of recorded operations.
+        The variables: leaves or results of recorded operations.
     grad_outputs : tensor, array or None, or a sequence of them
         The cotangent :math:`\bar y_i` of each output; None, for one element, is 1.
     retain_graph : bool, optional

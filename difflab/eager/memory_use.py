@@ -43,7 +43,7 @@ class Kept:
         The shape of its result at one point.
     keeps : tuple of str
         ``"output"``, ``"input"``, or ``"input 1"``, ``"input 2"``, … of several; ``"its own"``
-        for what a custom function or a checkpoint saves, whose bytes a graph does not know;
+        for values that a custom function or a checkpoint saves, of unknown size in a graph;
         empty if the rule reads none of them.
     nbytes : int
         The bytes of those arrays that no earlier operation keeps.
@@ -116,7 +116,7 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
     Returns
     -------
     MemoryAccount
-        Its rows list what each operation keeps; ``total``, ``computed``, ``inputs`` and
+        Its rows list the values that each operation keeps; ``total``, ``computed``, ``inputs`` and
         ``constants`` are bytes, in which each array counts once.
 
     Raises

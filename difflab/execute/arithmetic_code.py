@@ -40,12 +40,12 @@ _HARMLESS = {1, 3}
 
 
 class Arithmetic(NamedTuple):
-    """What functions are that consist of arithmetic.
+    """The key of functions that consist of arithmetic, and the arrays that they read.
 
     Attributes
     ----------
     key : tuple
-        Equal for functions of equal code that read equal numbers, and arrays of equal shapes.
+        Equal for functions of equal code that read equal scalars, and arrays of equal shapes.
     arrays : list
         The arrays that they read.
     """
@@ -55,11 +55,11 @@ class Arithmetic(NamedTuple):
 
 
 def arithmetic(functions: Sequence[Any]) -> Arithmetic | None:
-    """Return what functions read that consist of arithmetic; None if one does not.
+    """Return the key and arrays of functions that consist of arithmetic; None if one does not.
 
     Neither they nor the functions that they call do anything but ``+ - * /``, comparisons, `abs`
-    and a few of NumPy's functions with their arguments, and with numbers and float64 arrays around
-    them.
+    and a few of NumPy's functions on their arguments, and on scalars and float64 arrays that they
+    read.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _is_known(value: Any) -> bool:
 
 
 class _Reads(NamedTuple):
-    """What code reads from around it, and the numbers of arguments of its calls."""
+    """The free and global names that code reads, and the argument counts of its calls."""
 
     names: tuple[_Name, ...]
     calls: frozenset[int]
@@ -112,7 +112,7 @@ class _Reads(NamedTuple):
 
 @lru_cache(1024)
 def _reads(code: CodeType) -> _Reads | None:
-    """Return what code reads from around it; None if it does more than arithmetic."""
+    """Return the free and global names that code reads; None if it does more than arithmetic."""
     if code.co_cellvars or code.co_flags & _ODD:
         return None
     attributes, calls = 0, set[int]()
@@ -132,7 +132,7 @@ def _reads(code: CodeType) -> _Reads | None:
 
 
 def _values(fn: FunctionType, names: tuple[_Name, ...]) -> Iterator[Any]:
-    """Yield what a function reads: variables, and attributes of modules; None where it cannot."""
+    """Yield the values of variables and of module attributes; None where they are not defined."""
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
     for kind, root, attributes in names:
         if kind == "around":

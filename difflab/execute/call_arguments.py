@@ -44,7 +44,7 @@ def common_shape(values: Sequence[Any], dtype: np.dtype[Any] = FLOAT) -> Shape |
 
 
 def plain_numbers(values: Sequence[Any]) -> list[float] | None:
-    """Return Python's numbers as floats; None for anything else, and if one would be rounded.
+    """Return Python scalars as floats; None for other types, and if one would be rounded.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def written(results: Any, out: Any) -> Any:
         The arrays have another structure, or one of them has another shape or dtype, is read-only,
         or is contiguous neither in C's order nor as the result is.
     UnsupportedError
-        The results are no numbers: the function was called with tensors, nodes of a graph, or
+        The results are not numeric: the function was called with tensors, nodes of a graph, or
         arrays of another library.
 
     Examples
@@ -161,7 +161,7 @@ def _check_all(results: Any, out: Any) -> None:
 
 
 def _check(array: Any, value: np.ndarray[Any, Any], name: str) -> None:
-    """Raise `InputError` if a result cannot be written to what was given for it."""
+    """Raise `InputError` if a result cannot be written to the given output array."""
     wanted = f"np.empty({value.shape}{'' if value.dtype == float else f', np.{value.dtype}'})"
     hint = f"pass an array such as {wanted}"
     if not isinstance(array, np.ndarray):

@@ -42,7 +42,7 @@ from difflab.primitives import (
     transpose,
 )
 
-# Functions of numbers need neither arrays in machine code nor ball arithmetic.
+# Functions of scalars need neither arrays in machine code nor ball arithmetic.
 if TYPE_CHECKING:
     from difflab.execute.targets.exact import ExactTarget
     from difflab.execute.targets.llvm.arrays import NativeArrays
@@ -340,7 +340,7 @@ def _transforms(schedule: Schedule) -> bool:
 
 
 def _soon(schedule: Schedule) -> NativeArrays | FirstCalls | None:
-    """Return one point of a function of arrays as what computes it soonest; None if nothing does.
+    """Return the code of one point that is ready soonest, of a function of arrays; None without it.
 
     Its bits are those of machine code, which follows in the background.
     """

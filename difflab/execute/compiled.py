@@ -107,10 +107,10 @@ def compile(
     cached in ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables
     the cache.
 
-    At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and goes over
-    to machine code of the same bits after a number of calls that pay for compiling it, where there
-    is such code; it is compiled in a thread, and no call waits. The sign of a nan may be another.
-    The first call of a function of numbers evaluates its graph; the code is planned for the second.
+    At one point ``"auto"`` begins with Python code, or with NumPy where terms repeat, and switches
+    to machine code of the same bits, if there is such code, after the number of calls that pays for
+    compiling it; it is compiled in a thread, and no call waits. The sign of a nan may differ. The
+    first call of a function of scalars evaluates its graph; the code is generated for the second.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.
@@ -302,7 +302,7 @@ class Compiled(PointCalls):
         return self._results(values, self.function.batch(values))
 
     def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
-        """Return the numbers of a call at one point; None for other arguments."""
+        """Return the arguments of a call at one point as floats; None for other arguments."""
         plain = len(args) == self._numbers and not kwargs
         return plain_numbers(args) if plain else None
 
@@ -388,7 +388,7 @@ class PackedCompiled(Compiled):
         return self._results(self._lowered.split(packed), packed.shape[:-1])
 
     def _point(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[float] | None:
-        """Return the numbers of a call at one point; None for other arguments."""
+        """Return the arguments of a call at one point as floats; None for other arguments."""
         points: Any = args[0] if len(args) == 1 and not kwargs else None
         plain = type(points) is np.ndarray and points.dtype == FLOAT
         return points.tolist() if plain and points.shape == (self.function.n,) else None

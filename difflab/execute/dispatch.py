@@ -103,7 +103,7 @@ class TargetDispatch(VectorcallBase):
         self._choice.exact.timeout = float(timeout)
 
     def _chosen(self, points: int) -> str:
-        """Return the target for n points; a different one if llvmlite turns out to be broken.
+        """Return the target for n points; a different one if llvmlite proves to be broken.
 
         llvmlite is imported when machine code is first needed, and not tested before.
         """
@@ -250,7 +250,7 @@ class TargetDispatch(VectorcallBase):
         whole : int
             The number of points of the batch.
         out : (k, m) array
-            Memory for the flattened outputs of each point, side by side; True is 1.0.
+            Memory for the flattened outputs, one row for each point; True is 1.0.
 
         Raises
         ------

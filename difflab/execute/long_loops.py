@@ -1,7 +1,7 @@
-"""Loops of many turns as machine code, where NumPy's kernels evaluate the rest of a graph.
+"""Loops of many iterations as machine code; NumPy's kernels evaluate the rest of a graph.
 
-A turn of a loop costs microseconds in Python and nanoseconds in machine code, which takes a tenth
-of a second to compile.
+An iteration of a loop costs microseconds in Python and nanoseconds in machine code, which takes a
+tenth of a second to compile.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TURNS = 10_000
 
 
 class LongLoops(ArrayInterpreter):
-    """Values are numbers and arrays of NumPy; loops of many turns on real ones are machine code.
+    """Interpreter of NumPy values that compiles loops of many iterations on real ones.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class LongLoops(ArrayInterpreter):
         super().__init__(np)
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the kernel, or what compiles the loop when it is found to be long."""
+        """Return the kernel, or for a loop an object that compiles it once it proves to be long."""
         kernel = super().operation(primitive)
         if not may_be_long(primitive) or not available():
             return kernel
@@ -65,7 +65,7 @@ class _LongLoop:
         return self._kernel(*args) if fast is None else fast(*values)
 
     def _turns(self, values: list[NDArray[Any]]) -> bool:
-        """Return whether the loop takes many turns at these values."""
+        """Return whether the loop runs many iterations at these values."""
         loop = self._row.holds
         if isinstance(loop, Loop):
             return True
@@ -91,7 +91,7 @@ def _compiled(row: Primitive) -> Compiled | None:
 
 
 def interpreter_of(function: Function) -> ArrayInterpreter:
-    """Return what evaluates a function on arrays: NumPy, with machine code for long loops."""
+    """Return the interpreter of a function on arrays: NumPy, with machine code for long loops."""
     return LongLoops() if any(map(may_be_long, function.graph.primitives)) else ArrayInterpreter()
 
 

@@ -74,7 +74,7 @@ TRIALS = 300
 
 
 def same_bits(program: ScalarProgram, input_shapes: Sequence[Shape]) -> NativeTarget | None:
-    """Return machine code that gives what `PythonTarget` gives, bit by bit; None if there is none.
+    """Return machine code whose results have the bits of `PythonTarget`'s; None if there is none.
 
     It consists of the operations of the Python expressions in their order, each rounded as IEEE
     754 requires, and of the C library's functions that `math` calls.
@@ -202,7 +202,7 @@ class PointCalls(TargetDispatch):
 
     @cached_property
     def exported(self) -> ExportedCode:
-        """The code of one point for other compiled code; what `address` and `ctypes` are made of.
+        """The code of one point for other compiled code; the source of `address` and `ctypes`.
 
         Raises
         ------
@@ -269,7 +269,7 @@ class PointCalls(TargetDispatch):
         return self.exported.function("point", None, ctypes.c_void_p, ctypes.c_void_p)
 
     def header(self, name: str = "function") -> str:
-        """Return a C header with the type of the function at `address`, and where its numbers are.
+        """Return a C header: the type of the function at `address`, the layout of its arrays.
 
         Parameters
         ----------

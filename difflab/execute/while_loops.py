@@ -1,10 +1,10 @@
-"""`while_loop`, which goes on as machine code after many steps of arithmetic, with the same bits.
+"""`while_loop`, which continues in machine code after many steps of arithmetic, with the same bits.
 
-Python's steps are taken until the loop is seen to be long. Code that consists of arithmetic, each
+Python runs the steps until the loop proves to be long. Code that consists of arithmetic, each
 operation of which IEEE 754 rounds in one way, and of functions whose inner loops in NumPy machine
 code can call, is then recorded, and compiled in a thread while the steps go on. Whatever Python or
-NumPy would raise or warn of (a division by zero, an overflow) gives a value that is not finite;
-such a run is dropped, and Python's steps go on where they were.
+NumPy would raise or warn of (a division by zero, an overflow) results in a value that is not
+finite; such a run is discarded, and Python continues with the step at which it began.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LARGEST = 2.0**52
 def while_loop(
     cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
 ) -> Any:
-    """Return what ``while cond_fun(value): value = body_fun(value)`` leaves in `value`.
+    """Return the final value of ``while cond_fun(value): value = body_fun(value)``.
 
     In a trace this is one node. It can be differentiated in both modes, to any order: reverse
     mode keeps the values of all steps, whose number is known when the loop has run.
@@ -73,13 +73,13 @@ def while_loop(
 
     Notes
     -----
-    On numbers and arrays Python takes the steps, so that side effects of the code, such as
+    On scalars and arrays Python runs the steps, so that side effects of the code, such as
     printing, are those of the loop above. Where the code does nothing but arithmetic (``+ - * /``,
-    comparisons, `abs`, ``np.sqrt``, ``np.where`` of numbers and arrays of float64), the loop goes
-    on as machine code after some thousand steps; results, warnings and errors are the same. So does
-    code that calls ``np.exp`` and its kin (``sin``, ``log``, ``tanh``, …): NumPy rounds them
-    differently from the C library (`exp` at 5 % of 200,000 random arguments), so machine code calls
-    NumPy's own inner loops. Python takes all steps where the code has other operations, as ``**``.
+    comparisons, `abs`, ``np.sqrt``, ``np.where`` of scalars and arrays of float64), the loop
+    continues in machine code after some thousand steps; results, warnings and errors are the same.
+    So does code that calls ``np.exp`` and its kin (``sin``, ``log``, ``tanh``, …): NumPy rounds
+    them differently from the C library (`exp` at 5 % of 200,000 random arguments), so machine code
+    calls NumPy's own inner loops. If the code has other operations, as ``**``, Python runs all.
     Under `jit` it is machine code from the first step, whatever it computes.
 
     Examples
@@ -97,7 +97,7 @@ def while_loop(
 
 
 def _ahead(loop: PlainLoop) -> _Rest | None:
-    """Return what computes the rest of a loop; None if only Python's steps do."""
+    """Return an object that computes the rest of a loop; None if only Python can."""
     if np.geterr()["under"] != "ignore":
         return None
     reads = arithmetic((loop.cond_fun, loop.body_fun))
@@ -105,12 +105,12 @@ def _ahead(loop: PlainLoop) -> _Rest | None:
 
 
 def _contents(array: Any) -> Any:
-    """Return what is equal for arrays of the same shape, type and bits."""
+    """Return a key that is equal for arrays of the same shape, type and bits."""
     return array.shape, array.dtype, blake2b(np.ascontiguousarray(array).data).digest()
 
 
 def _is_finite(value: Any) -> bool:
-    """Return whether a value consists of finite float64 numbers, or is an integer of that size."""
+    """Return whether a value is finite float64, or an integer of at most 2**52 in magnitude."""
     kind = type(value)
     if kind is int:
         return bool(-_LARGEST <= value <= _LARGEST)
@@ -119,9 +119,9 @@ def _is_finite(value: Any) -> bool:
 
 
 class _Rest:
-    """What computes the rest of a loop, as soon as its machine code is there.
+    """The remaining iterations of a loop, in machine code as soon as that is compiled.
 
-    The code is prepared once for what it reads and the types of the value, which determine it.
+    The code is prepared once for each set of its reads and the types of the value.
     """
 
     def __init__(self, loop: PlainLoop, reads: Arithmetic) -> None:
@@ -129,7 +129,7 @@ class _Rest:
         self._dropped = False
 
     def __call__(self, tree: Any) -> Any:
-        """Return the last value; None if Python takes steps."""
+        """Return the last value; None if Python is to run the steps."""
         loop, self._asked = self._loop, self._asked + 1
         leaves = loop.leaves_of(tree)
         kinds = tuple(map(type, leaves))
@@ -154,18 +154,18 @@ class _Rest:
         found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
         count = len(kinds)
         values = [_as(kind, value) for kind, value in zip(kinds, found, strict=False)]
-        # Python raises, or NumPy warns, on the way to what is not finite.
+        # Python raises, or NumPy warns, before a value that is not finite.
         self._dropped = not all(np.isfinite(check).all() for check in found[count:])
         self._dropped |= not all(map(_is_finite, values))
         return None if self._dropped else unflatten(loop.structure, values)
 
 
 class _Prepared(NamedTuple):
-    """The machine code of a loop, and which of the arrays that its code reads it takes.
+    """The machine code of a loop, and the arrays among its reads that are its inputs.
 
-    A recording has copies of arrays, and numbers that were computed of their elements: it holds
-    for the contents that they had. With others the loop is recorded again, which gives the same
-    machine code where they are only its inputs.
+    A recording contains copies of arrays, and scalars computed from their elements: it is valid for
+    the contents that they had. For others the loop is recorded again, which results in the same
+    machine code if they are only its inputs.
     """
 
     contents: list[Any]
@@ -269,14 +269,14 @@ def _code(test: Contents, body: Contents, integers: tuple[int, ...]) -> _Machine
 
 
 def _is_rounded(row: Primitive) -> bool:
-    """Whether results of a row are checked: what is finite and no such result stays finite."""
+    """Whether a primitive's results need a check; others keep finite values finite."""
     return row.ulps == 0.5 or row in _FUNCTIONS
 
 
 def _is_exact(function: Function, integers: Sequence[int]) -> bool:
-    """Return whether each operation gives what Python's and NumPy's give, of any real type.
+    """Return whether each operation has the results of Python's and NumPy's, for any real type.
 
-    What is computed of integers alone, which Python does not round, is counters and comparisons.
+    Results of integers alone, which Python does not round, are counters and comparisons.
     """
     graph = function.graph
     whole = {function.input_nodes[place] for place in integers}

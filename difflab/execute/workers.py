@@ -31,11 +31,11 @@ def share_turns(
     threads: int,
     stop: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run `work` on threads, each with an iterator; every turn is returned by one of them.
+    """Run `work` on threads, each with an iterator; one of them returns each iteration's index.
 
     Work that is part of shared work runs on its own thread only. If one thread fails, or this one
     is interrupted, also while it waits for the others, the iterators end and `stop` is called,
-    which ends turns that would not end by themselves: a thread that runs on keeps the process.
+    which ends iterations that would not end by themselves: a running thread keeps the process.
 
     Examples
     --------

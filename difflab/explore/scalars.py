@@ -63,7 +63,7 @@ def element_names(name: str, shape: Shape) -> list[str]:
 
 
 class _Nodes(ElementInterpreter):
-    """Interpreter whose values are NumPy object arrays of nodes and numbers."""
+    """Interpreter whose values are NumPy object arrays of nodes and floats."""
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive in FORMS:

@@ -1,4 +1,4 @@
-"""The algebra of single operations, as their rows state it: sums, products, what is analytic.
+"""The algebra of single operations, as their rows state it: sums, products, analyticity.
 
 Most functions read graphs that are finished or under construction.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Nodes(Protocol):
-    """What a `Graph` and a `Builder` share."""
+    """Protocol of nodes, which `Graph` and `Builder` implement."""
 
     def primitive(self, node: int) -> Primitive | None:
         """Return the row that a node applies; None for inputs and constants."""

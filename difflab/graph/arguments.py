@@ -84,7 +84,7 @@ class Arguments:
         return leaves, named
 
     def _leaves(self, place: int, value: Any) -> list[Any]:
-        """Return the leaves of an argument; a list of numbers is an array where one is expected."""
+        """Return the leaves of an argument; a list is one leaf where an array is expected."""
         if self.trees[place] == LEAF:
             return [value]
         leaves, tree = flatten(value)

@@ -77,7 +77,7 @@ class Builder:
     Parameters
     ----------
     source : SourceMap, optional
-        What spans point into.
+        The source that spans refer to.
     simplify : bool
         Whether to apply exact identities and fold constants as nodes are emitted.
 
@@ -217,7 +217,7 @@ class Builder:
         args = tuple(args)
         if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
-        few = 0 < len(args) < 3  # most operations: what is asked of all arguments, written out
+        few = 0 < len(args) < 3  # most operations: a test of all arguments, unrolled
         tried, reducible, shaped = False, self.reducible, self.shape_ids
         if self.simplify and (
             primitive in ALWAYS_TRIED
@@ -390,7 +390,7 @@ class Builder:
         return True in [boolean[opcode[node]] for node in args]
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Convert truth values to 0 and 1 where `primitive` takes numbers."""
+        """Convert truth values to 0 and 1 where `primitive` takes floats."""
         if primitive is as_number or not self._any_truth(args):
             return args
         return tuple(
@@ -401,7 +401,7 @@ class Builder:
         )
 
     def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Convert numbers to truth values where `primitive` takes those."""
+        """Convert floats to truth values where `primitive` takes truth values."""
         boolean, opcode = self.boolean, self.opcode
         others = [k for k in primitive.truths if k < len(args) and not boolean[opcode[args[k]]]]
         if not others:
@@ -418,7 +418,7 @@ class Builder:
         shapes = tuple(map(self.shape, args))
         apart = {*shapes, ()}
         try:
-            # Most are of one shape, or numbers beside it.
+            # Most are of one shape, or scalars.
             shape = max(apart, key=len) if len(apart) == 2 else np.broadcast_shapes(*shapes)
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"

@@ -30,7 +30,7 @@ class Code:
     Attributes
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     function : callable
         It takes one positional argument for each of `arguments`.
     arguments : Arguments
@@ -159,7 +159,7 @@ def flattened(result: Any) -> NDArray[Any]:
     Raises
     ------
     InputError
-        A leaf is neither a number nor an array of numbers.
+        A leaf is neither a number nor a numeric array.
 
     Examples
     --------

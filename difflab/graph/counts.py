@@ -32,8 +32,8 @@ class Counts:
     large derivatives, but the same `arithmetic`.
 
     A loop is a node and its step, once, in `tree` and `dag`; in `operations` and `arithmetic` the
-    step counts for each turn, so that they are those of the unrolled loop. Both functions of a
-    `cond` count, and a turn of a `while_loop`, whose number of turns is not known.
+    step counts for each iteration, so that they are those of the unrolled loop. Both functions of a
+    `cond` count, and one iteration of a `while_loop`, whose number of iterations is not known.
 
     Attributes
     ----------

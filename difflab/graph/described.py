@@ -63,7 +63,7 @@ def taken(control: Control, values: Sequence[Any]) -> str:
     Parameters
     ----------
     control : Control
-        What a row holds.
+        The loop or branch of a row.
     values : sequence
         The values of the row's arguments, at one point.
     """

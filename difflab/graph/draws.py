@@ -9,7 +9,7 @@ line by line, to find the draw.
 
 Not detected: a generator that is made while the code runs (with a seed it gives the same numbers at
 each call in any case), and one that only a container or another module holds. A draw from the
-global generator by another thread during the trace is taken for one of the code.
+global generator by another thread during the trace is attributed to the code.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _generators(function: Callable[..., Any]) -> list[Any]:
     pythons = sys.modules.get("random")
     kinds: tuple[type, ...] = () if pythons is None else (pythons.Random,)
     kinds += () if numpys is None else (numpys.Generator, numpys.RandomState)
-    # The type is asked, as `isinstance` believes what an object says of itself.
+    # By type, as `isinstance` relies on the object's own ``__class__``.
     generators = {id(value): value for value in named if issubclass(type(value), kinds)}
     return [*([] if numpys is None else [numpys]), *generators.values()]
 

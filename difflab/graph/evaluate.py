@@ -1,7 +1,7 @@
 """Fold a graph over values of any kind: floats, arrays, mpmath numbers, SymPy expressions.
 
-What a primitive and a constant *are* on those values is an `Interpreter`'s business; those of
-other libraries are in `difflab.graph.interpreters`.
+An `Interpreter` defines the primitives and constants on those values; the interpreters of other
+libraries are in `difflab.graph.interpreters`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Fold:
     Parameters
     ----------
     graph : Graph
-        What to evaluate.
+        The graph to evaluate.
     wanted : iterable of int
         The nodes whose values are returned, in this order.
     interpreter : Interpreter

@@ -57,7 +57,7 @@ class Function(Views):
         function is evaluated by default.
     text : str, optional
         The program that was parsed. A derivative or a rewritten function has none: it is not
-        what that text says, though its graph still has locations in that text.
+        the function of that text, though its graph still has locations in that text.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Function(Views):
         return {}
 
     def __reduce__(self) -> tuple[type[Function], tuple[Any, ...]]:
-        # What is cached is neither copied nor pickled.
+        # Cached objects are neither copied nor pickled.
         return Function, tuple(getattr(self, field.name) for field in fields(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -211,7 +211,7 @@ class Function(Views):
         points : (n,) or (N, n) array
             The flattened inputs, in order; real, complex or mpmath objects.
         on : ArrayInterpreter, optional
-            What computes the operations; NumPy's kernels by default.
+            Computes the operations; NumPy's kernels by default.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""`Handle`: changes in place of traced values, and their conversions to numbers."""
+"""`Handle`: in-place changes of traced values, and their conversions to Python scalars."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class AssignedError(TraceError):
 
 
 class Handle(Idioms):
-    """Changes in place of a traced value, and its conversions to Python's numbers.
+    """In-place changes of a traced value, and its conversions to Python scalars.
 
-    A traced value has a number where code is traced for one point, as `grad` does.
+    A traced value can be converted if code is traced at one point, as `grad` does.
     """
 
     __slots__ = ()

@@ -64,8 +64,8 @@ class CarrierInterpreter:
     Parameters
     ----------
     home : module, optional
-        The array module of the arrays that the carriers hold, if it is not NumPy: what is computed
-        from constants alone is computed there.
+        The array module of the arrays that the carriers hold, if it is not NumPy: results
+        of constants alone are computed there.
     """
 
     def __init__(self, home: ModuleType | None = None) -> None:
@@ -122,7 +122,7 @@ class LibraryInterpreter(ArrayInterpreter):
 
 
 class ElementInterpreter:
-    """Interpreter whose values are numbers of a library, or NumPy object arrays of them.
+    """Interpreter whose values are scalars of a library, or NumPy object arrays of them.
 
     A subclass defines elementwise rows on scalars by ``_scalar(primitive)``, and, where NumPy's
     data movement is not enough, rows on whole arrays by ``_whole``.
@@ -165,7 +165,7 @@ class MpmathInterpreter(ElementInterpreter):
     Parameters
     ----------
     context : MPContext, optional
-        The context of the numbers; by default that of the module mpmath.
+        The context of the values; by default that of the module mpmath.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., A
 
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """Return the result of an operation on numbers with huge exponents."""
+    """Return the result of an operation on mpmath values with huge exponents."""
     if name in _CHEAP:
         return _CHEAP[name](mp, *args)
     if name == "exp":

@@ -171,7 +171,7 @@ class Graph:
     def numbers_after(self, outputs: Sequence[int]) -> NDArray[np.int64]:
         """Return the id of each node once the graph is `pruned` to `outputs`; -1 if dropped.
 
-        Unused nodes are removed repeatedly: the time is that of what is dropped.
+        Unused nodes are removed repeatedly: the time is linear in the dropped nodes.
         """
         counts = np.bincount(self.args, minlength=len(self))
         counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
@@ -247,7 +247,7 @@ class Graph:
         """Raise an error unless the graph keeps its invariants.
 
         They are: arguments precede the operations that use them; the columns are of one length and
-        refer to rows of their tables; inputs and constants have names and numbers; every operation
+        refer to rows of their tables; inputs have names and constants have values; every operation
         has the arguments that its primitive takes, truth values where it takes those, and the
         shape that follows from theirs.
 
@@ -339,7 +339,7 @@ class Graph:
         return np.array([shape == () for shape in self.shape_table])[self.shape_ids]
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
-        # Rows go by name, or as what they hold: their rules are functions, which cannot be pickled.
+        # Rows are pickled by name or content: their rules are functions, which cannot be pickled.
         # Not by __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
         state = {name: getattr(self, name) for name in self.__slots__}
         own = [row for row in self.primitives if isinstance(row.rule, Custom)]

@@ -128,7 +128,7 @@ def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[
     Parameters
     ----------
     labels : mapping of int to str
-        What the program calls its nodes (`difflab.graph.ir.Graph.labels`).
+        The program's names of its nodes (`difflab.graph.ir.Graph.labels`).
     taken : iterable of str
         The names of the inputs, and others that mean something else where this is shown.
 
@@ -176,7 +176,7 @@ class FreshNames:
         return self.several(stem, 1)[0]
 
     def several(self, stem: str, count: int) -> list[str]:
-        """Reserve and return `stem` with the next `count` unused numbers."""
+        """Reserve and return `count` names: `stem` with the next unused suffixes."""
         unused: list[str] = []
         while len(unused) < count:
             last = self._counts.get(stem, 0)

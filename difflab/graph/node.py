@@ -145,7 +145,7 @@ class Node(Handle):
         self.builder, self.id, self.epoch = new.builder, new.id, new.builder.epoch
 
     def copy(self) -> Node:
-        """Return the same values; changes in place of one do not change the other."""
+        """Return the same values; in-place changes of one do not affect the other."""
         return Node(self.builder, self.id, self.precision)
 
     __difflab_unchanged__ = __difflab_alone__ = copy
@@ -420,7 +420,7 @@ def _unknown(function: Callable[..., Any], called: str = "") -> TraceError:
 
 
 def _holds_truths(builder: Builder, node: int) -> bool:
-    """Whether a node holds truth values, also after data movement or conversion to numbers."""
+    """Whether a node holds truth values, also after data movement or conversion to floats."""
     todo, seen = [node], {node}
     while todo:
         node = todo.pop()
@@ -500,12 +500,12 @@ def _leaf(builder: Builder, value: Any) -> int:
 
 
 def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
-    """Convert values to nodes; numbers and arrays become constants of their shape."""
+    """Convert values to nodes; scalars and arrays become constants of their shape."""
     return [Node(builder, _leaf(builder, value), precision_of(value)) for value in values]
 
 
 def _array_of(value: Any) -> Any:
-    """Return a list of numbers as an array; other operands as they are."""
+    """Return a list without nodes as an array; other operands unchanged."""
     if isinstance(value, list) and not any(isinstance(part, Node) for part in value):
         return as_numbers(value, "a list that traced code reads", TraceError)
     return value

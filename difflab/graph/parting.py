@@ -35,7 +35,7 @@ class Parting:
     site : SourceLocation
         The line.
     text : str
-        What differs after it.
+        The difference after it.
     """
 
     site: SourceLocation

@@ -99,7 +99,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     Returns
     -------
     list, Structure
-        What `unflatten` takes.
+        The leaves in order, and the structure: the arguments of `unflatten`.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Monte Carlo arithmetic: the rounding of a computation, measured by random roundings.
 
-A graph is computed a few times with every constant and result moved by a random rounding; how far
-its results spread is how far rounding can move them (D. S. Parker, *Monte Carlo Arithmetic*, UCLA
-CSD-970002, 1997). Comparisons of a graph with what it was made from use it.
+A graph is computed a few times with every constant and result perturbed by a random rounding; the
+spread of its results estimates their rounding errors (D. S. Parker, *Monte Carlo Arithmetic*, UCLA
+CSD-970002, 1997). Comparisons of a graph with its source use it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RandomRounding(ArrayInterpreter):
 
 
 def told_apart(one: float, other: float) -> tuple[str, str]:
-    """Return the texts of two numbers with enough digits to show that they differ.
+    """Return the texts of two floats with enough digits to show that they differ.
 
     Examples
     --------

@@ -36,13 +36,13 @@ def rewrite(
     Parameters
     ----------
     graph : Graph
-        What is copied.
+        The graph to copy.
     builder : Builder
-        What is appended to.
+        The builder to append to.
     rule : callable, optional
         See `RewriteRule`; None copies every operation.
     known : mapping of int to int, optional
-        What stands in `builder` for inputs, or for other nodes that are not in `nodes`. None
+        The nodes of `builder` for inputs, or for other nodes that are not in `nodes`. None
         copies the inputs; otherwise one that is not known must not be needed.
     nodes : sequence of int, optional
         The nodes to copy, in order; all of them where None.

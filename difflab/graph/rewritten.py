@@ -24,7 +24,7 @@ def rewritten(
     Parameters
     ----------
     function : Function
-        What is copied.
+        The function to copy.
     rule : callable or None
         See `difflab.graph.rewrite.RewriteRule`; None copies every operation.
     builder : Builder, optional

@@ -38,7 +38,7 @@ def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) ->
     Parameters
     ----------
     function : callable
-        Python code over numbers and NumPy arrays, and trees of them: tuples, named tuples, lists,
+        Python code over scalars and NumPy arrays, and trees of them: tuples, named tuples, lists,
         dicts and dataclasses.
     *examples : tree
         One per argument; only their shapes and their trees matter. A list or tuple of plain
@@ -57,9 +57,9 @@ def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) ->
     Raises
     ------
     InputError
-        An example is neither a number nor an array of numbers, nor a tree of these.
+        An example is neither a number nor a numeric array, nor a tree of these.
     TraceError
-        The code branches on a value, leaves NumPy, draws numbers from `numpy.random`, or returns
+        The code branches on a value, leaves NumPy, draws from `numpy.random`, or returns
         something other than values.
     GraphMismatchError
         With `verify`, the values differ beyond rounding: the code computes something else on
@@ -244,7 +244,7 @@ class TraceBuilder(Builder):
 
 
 def is_leaf(example: Any) -> bool:
-    """Whether an example is one input: an array, a number, or a list of plain numbers."""
+    """Whether an example is one input: an array, a scalar, or a list of Python scalars."""
     if not is_container(example) or example is None:
         return True
     return (
@@ -260,7 +260,7 @@ def example_shape(example: Any) -> Shape:
     Raises
     ------
     InputError
-        It is neither a number nor an array of numbers.
+        It is neither a number nor a numeric array.
     """
     if isinstance(example, Node):
         return example.shape

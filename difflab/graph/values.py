@@ -1,6 +1,6 @@
-"""Values that a function is called on, and their dtypes: numbers, arrays and carriers.
+"""Arguments of a function, and their dtypes: scalars, arrays and carriers.
 
-A graph holds numbers without a dtype. Those of traced code have one, so that ``x.dtype`` and the
+Values of a graph have no dtype. Those of traced code have one, so that ``x.dtype`` and the
 results of transforms are NumPy's: it belongs to the `Node` that the code holds, and the graph does
 not keep it. Values are computed in float64 all the same; a number is rounded to float32 where the
 code casts it (`primitives.casts`), and where a transform returns it.
@@ -27,7 +27,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 class Precision(IntEnum):
     """The precision of a number; that of a result is the largest of its operands'."""
 
-    WEAK = 0  # a Python number, which takes the dtype of what it is combined with
+    WEAK = 0  # a Python scalar, which adapts to the dtype of the other operand
     SINGLE = 1
     DOUBLE = 2
 
@@ -127,7 +127,7 @@ def check_shape(found: Shape, name: str, shape: Shape) -> None:
 
 
 def _holds_floats(value: Any) -> bool:
-    """Whether an object array holds only numbers of Python and NumPy."""
+    """Whether an object array holds only Python and NumPy scalars."""
     return value.dtype == object and all(isinstance(entry, _PLAIN) for entry in value.flat)
 
 

@@ -91,11 +91,11 @@ def require_same(
     graph : Function
         The graph.
     code : Code
-        What it was recorded from.
+        The code that it was recorded from.
     x : ndarray (n,)
         The packed point.
     run : Run or ndarray (m,)
-        What the code returned there.
+        The result of the code there.
     trace : callable, optional
         Traces the code again, for the line at which both part.
 
@@ -178,9 +178,9 @@ def require_same_slope(
 ) -> None:
     """Raise an error unless a graph changes with its inputs as its code does.
 
-    A graph that was recorded for one point has the branches of that point, and may have numbers in
-    place of values. Both are compared a millionth of the point away on either side of it, so that
-    other branches beside a kink are no difference.
+    A graph that was recorded for one point has the branches of that point, and may have constants
+    in place of values. Both are compared at a relative distance of 1e-6 on either side of the
+    point, so that other branches beside a kink are no difference.
 
     Parameters
     ----------

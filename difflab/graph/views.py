@@ -1,4 +1,4 @@
-"""What a function shows of itself: its text, its graph, its evaluation, its passes.
+"""Views of a function: its text, its graph, its evaluation, its passes.
 
 Text, pictures and reports lie above the graph, and so do their functions, which are methods of a
 `Function` too. They are found when they are first asked for, by the table of the public names, so
@@ -83,11 +83,11 @@ class Views:
 
         ``dl.parse(str(f))`` is a function of the same values and shapes, also of arrays and with
         several outputs, which are in no structure. Its inputs are in natural order, and names that
-        the language reserves get an underscore. What a call of a function or a layer in traced code
-        returns has its own line, with a comment that names the call. The text is read back unless
-        an array has no elements, or an operation consists of functions or Python code that cannot
-        be written out (`while_loop`, a `scan` of many steps, a custom function that calls other
-        libraries); a comment in the text names those.
+        the language reserves get an underscore. The result of a call of a function or a layer in
+        traced code has its own line, with a comment that names the call. The text is read back
+        unless an array has no elements, or an operation consists of functions or Python code that
+        cannot be written out (`while_loop`, a `scan` of many steps, a custom function that calls
+        other libraries); a comment in the text names those.
 
         Examples
         --------
@@ -110,7 +110,7 @@ class Views:
         return text if len(text) <= _REPR_LINE and "#" not in text else ""
 
     def _repr_latex_(self) -> str | None:
-        r"""Return the mathematics that notebooks display; None for what is too long to be read.
+        r"""Return the mathematics that notebooks display; None if it is too long to be read.
 
         Examples
         --------

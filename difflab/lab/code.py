@@ -163,7 +163,7 @@ class CodeSubject:
     reason : str
         Why there is none.
     error : Exception or None
-        What tracing the code raised.
+        The exception that tracing the code raised.
     """
 
     code: Code
@@ -250,7 +250,7 @@ class CodeSubject:
         MethodTimeout
             It takes longer than the time limit.
         InputError
-            The code raises an exception, or returns something other than numbers.
+            The code raises an exception, or its result is not numeric.
         DomainError
             Its values are not numbers.
         """

@@ -2,7 +2,7 @@
 
 A time is the smallest of several samples, since every disturbance makes a measurement longer.
 Samples are shorter than the time slices of a busy machine, so that most of them are undisturbed;
-calls that are compared are measured in turns. The raw samples are kept. Memory is measured in a
+calls that are compared are measured alternately. The raw samples are kept. Memory is measured in a
 separate call, since tracing allocations slows a call severalfold. Estimates decide which of
 difflab's own methods need a separate process.
 """

@@ -15,8 +15,8 @@ from difflab.methods.timer import elapsed
 
 SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
 BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
-ROUNDS = 31  # of two calls in turns
-LOOKS = 3  # samples of a short call in one turn; the fastest counts
+ROUNDS = 31  # of two alternating calls
+LOOKS = 3  # samples of a short call in one round; the fastest counts
 BUDGET = 0.5  # seconds after which no further sample of one call is started
 QUICK = 0.5  # seconds of a measurement after which it is not repeated
 
@@ -146,9 +146,9 @@ def paired(
 ) -> Pairs:
     """Measure two calls alternately, A B, B A, A B, …, in at most about `budget` seconds.
 
-    A turn is the fastest of `LOOKS` samples, or one sample if it is long, since a disturbance
-    makes a sample longer. A disturbance longer than a round affects both calls, so that the ratio
-    of the round is preserved.
+    In a round, a call is timed by the fastest of `LOOKS` samples, or by one sample if it is long,
+    since a disturbance makes a sample longer. A disturbance longer than a round affects both calls,
+    so that the ratio of the round is preserved.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Terms of a sum that are written alike, but for the elements of vectors in them.
 
-Large programs are sums of such terms. The first one of a form makes a template: what the parser
-emits for it, with a slot for each element. The terms that follow are recognised by their text and
-emitted from the template, without tokens; nodes and spans are those that the parser gives them.
+Large programs are sums of such terms. The first one of a form makes a template: the nodes that
+the parser emits for it, with a slot for each element. The terms that follow are recognised by their
+text and emitted from the template, without tokens; nodes and spans are those that the parser gives
+them.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class _Step(NamedTuple):
 
 
 class _Template(NamedTuple):
-    """What a term emits.
+    """The nodes that a term emits.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class _Template(NamedTuple):
     tail : str
         The text after the last element.
     slots : list of int
-        The nodes that are the same in every term, and room for the others.
+        The nodes that are the same in every term, and slots for the others.
     steps : list of _Step
         The other nodes in their order.
     end : Place
@@ -94,7 +95,7 @@ class AlikeTerms:
     def follow(self, start: int, end: int) -> int:
         """Emit the terms after the sign at ``text[start:end]`` that have templates.
 
-        Returns where what the parser has to read begins.
+        Returns the position at which the parser continues.
         """
         text, position = self.parser.text, end
         self._remember(text[max(self.begin, self.parser.starts[-1]) : start].lstrip(" "), start)
@@ -213,7 +214,7 @@ class AlikeTerms:
         return stop + 1
 
     def _add(self, term: int, end: int) -> None:
-        """Add a term that ends at a place to those before it, or subtract it."""
+        """Add a term that ends at `end` to the terms before it, or subtract it."""
         parser = self.parser
         row = PRIMITIVE[parser.operators[-1]]
         assert row is not None

@@ -122,7 +122,7 @@ def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> 
 def _factorisation(
     row: Any, *, square: bool = False, tall: bool = False, factors: Any = None
 ) -> ArrayCall:
-    """Return a row of a matrix, and of what the row `factors` gives of it, if there is one."""
+    """Return the call of a row of a matrix and, if `factors` is given, of its factorization."""
 
     def factorised(*nodes: Node) -> Node:
         shape = nodes[0].shape

@@ -1,6 +1,6 @@
 """Syntax errors of the language: one function per error.
 
-Every error marks its span and, where possible, suggests what to write instead. Quoted user text is
+Every error marks its span and, where possible, suggests a correction. Quoted user text is
 truncated, so that ten megabytes of noise still get a short message.
 """
 
@@ -98,7 +98,7 @@ def unknown_function(text: str, span: TextSpan) -> ParseError:
 
 
 def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:
-    """Return the error for two values side by side, as in ``2x``, ``2(x)`` and ``(a)(b)``."""
+    """Return the error for two adjacent values, as in ``2x``, ``2(x)`` and ``(a)(b)``."""
     tail = re.search(r"[\w.]+$|.$", text[max(left[0], left[1] - _SHOWN) : left[1]], re.DOTALL)
     last = tail[0] if tail else ""
     marked = (left[1] - len(last), right[1])

@@ -123,7 +123,7 @@ def tokens(
     """Yield ``(kind, start, end)`` for each token of `text`; the last is ``TokenKind.END``.
 
     An element of a vector, such as ``x[12]``, is one token, since large programs consist of them.
-    What a place is appended to `jumps` for, after a symbol, is skipped: the next token is there.
+    If a position is appended to `jumps` after a symbol, the text before that position is skipped.
 
     Examples
     --------

@@ -7,8 +7,8 @@ graph of its own. Its names are local; other names are those outside.
 
 The last part of a loop with a condition may be a reverse sweep,
 ``iterate(y = x; while y > 1; y*a; back to y, a from 1)``: from the cotangents of the last values to
-those of what it names, a carried name for its first value, or a name outside. `str` prints it for
-the reverse mode of such a loop, whose number of steps is not known in advance.
+those of the values that it names: a carried name for its first value, or a name outside. `str`
+prints it for the reverse mode of such a loop, whose number of steps is not known in advance.
 
 The functions of a parser and a token are handlers of its tables.
 """

@@ -192,7 +192,7 @@ def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> 
     Raises
     ------
     ShapeError
-        A part has no place or not the shape of its place, or two numbers have one place.
+        A part has no index or not the shape that its index selects, or two scalars have one index.
     """
     if len(places) != len(parts):
         raise ShapeError(
@@ -268,7 +268,7 @@ def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
     Raises
     ------
     ShapeError
-        The places are not those of the terms, each of which has one.
+        The indices are not a permutation of the positions of the terms.
     """
     if not all(part.shape for part in parts):
         raise ShapeError("sum_in_order adds up the elements of arrays, not of scalars")

@@ -1,1 +1,1 @@
-"""What code that is written or printed is made of: loop nests, and kernels as basic rows."""
+"""Parts of generated and printed code: loop nests, and kernels as basic rows."""

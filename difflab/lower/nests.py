@@ -26,7 +26,7 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
 
 
 def in_order(strides: Sequence[int], shape: Shape) -> bool:
-    """Whether elements lie side by side, in the order of a contiguous array.
+    """Whether elements are contiguous, in row-major order.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class View(NamedTuple):
 
     @classmethod
     def whole(cls, root: int, shape: Shape, start: int = 0) -> View:
-        """Return the elements of a value from `start` on, side by side."""
+        """Return the contiguous elements of a value from `start` on."""
         return cls(Ref(root, start, contiguous(shape)), shape)
 
     def _of(self, offset: int, strides: Sequence[int], shape: Sequence[int]) -> View:
@@ -272,17 +272,17 @@ class Instruction(NamedTuple):
     out : Ref
         Where results go.
     args : tuple of Ref
-        What is read.
+        The operands.
     into : str
         How a result is accumulated into its destination: ``"add"``, ``"maximum"``,
         ``"minimum"``; empty where it is stored.
     truth : bool
         Whether the result is a truth value.
     lookup : Lookup or None
-        What a `GATHER` looks up to read its first operand, and a `SCATTER` to add to its result;
+        The lookup of a `GATHER` in its first operand, or of a `SCATTER` in its result;
         the last operand is the table.
     called : Called or None
-        What is called; its operands are whole contiguous values.
+        The called function; its operands are whole contiguous values.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Rows as functions of basic rows: what code defines where its language lacks a function.
+"""Rows as functions of basic rows, which code defines where its language lacks a function.
 
 The portable kernel of a row, or its kernel where that is array code, runs once on nodes of a graph.
-Printers write the graph as an expression or as a function of numbers.
+Printers write the graph as an expression or as a function of scalars.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class _Recording(ModuleType):
     def while_loop(
         test: Callable[..., Any], body: Callable[..., Any], state: Sequence[Any], *constants: Any
     ) -> Any:
-        """Return what ``while test(*state, *constants): state = body(*state, *constants)`` leaves.
+        """Return the last state of ``while test(*state, *constants): state = body(...)``.
 
-        Values are numbers; a state of one number is returned as such.
+        Values are scalars; a state of one scalar is returned as such.
         """
         values = [*state, *constants]
         if any(isinstance(value, Node) for value in values):
@@ -99,7 +99,7 @@ def _simplified(function: Function) -> Function:
 
 
 def _controlled(control: Branches | WhileLoop, values: Sequence[Any]) -> Any:
-    """Return the outputs of a branch or a loop of numbers, as nodes."""
+    """Return the outputs of a branch or a loop on scalars, as nodes."""
     count = len(control.output_shapes)
     row = Primitive(
         name=CONTROL,
@@ -142,7 +142,7 @@ def recorded(row: Primitive) -> Function | None:
 
 @cache
 def _of_order(row: Primitive, orders: tuple[float, ...]) -> Primitive:
-    """Return a row whose first arguments are these numbers."""
+    """Return a row with these constants bound to its first arguments."""
     kernel: Any = row.portable or row.kernel
     rest = (row.arity or 0) - len(orders)
     names = "x" if rest == 1 else "ab"

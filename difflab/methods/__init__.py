@@ -18,7 +18,7 @@ class _Callable(ModuleType):
     """A package that lists the methods when it is called."""
 
     def __call__(self) -> list[Description]:
-        """Return a description of every method: name, family, orders, summary, what is missing.
+        """Return a description of every method: name, family, orders, summary, missing packages.
 
         Examples
         --------

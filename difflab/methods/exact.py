@@ -69,7 +69,7 @@ class ExactDerivative:
     operations: int | None = None
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
-        """Return the derivative at `x`; half a unit in the last place is its error.
+        """Return the derivative at `x`, with an error of half a unit in the last place (ulp).
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """ONNX Runtime: difflab's derivative, exported to ONNX and run by a session.
 
 It executes, and has no derivatives of its own at inference. The derivative is that of reverse mode,
-so that what is judged is the export and the kernels of the runtime.
+so that it tests the export and the kernels of the runtime.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ be loaded is still listed, with the reason.
 
 The peers (`difflab.methods.peers`) and `exact` run only when they are named, or selected as
 ``"all"``; the peers also as ``"peers"``. `exact` is no default, since it and the referee are the
-same ball arithmetic: it is no second witness, and costs a thousand times what the others do.
+same ball arithmetic: it is no independent check, and costs a thousand times as much as the others.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class LoopCall:
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def __call__(self) -> Any:
-        """Return what the call returns."""
+        """Return the result of the call."""
         with self.around():
             return self.run()
 

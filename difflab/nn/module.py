@@ -171,16 +171,16 @@ class Module:
 def functional_call(
     module: Module, parameters: Mapping[str, Any], *args: Any, key: Any = None
 ) -> Any:
-    """Return ``module(*args)`` with other values in place of parameters and buffers.
+    """Return ``module(*args)`` with parameters and buffers replaced by the given values.
 
-    The module is as before afterwards: statistics that the call changed are those of before. In a
-    trace, what is not named is a constant.
+    The module is unchanged afterwards, also statistics that the call updates. In a trace, values
+    that are not named are constants.
 
     Parameters
     ----------
     module : Module
     parameters : mapping of str to array, tensor or traced value
-        By the names of `Module.state_dict`; what is not named keeps its value.
+        By the names of `Module.state_dict`; values that are not named are kept.
     *args
         The arguments of the module.
     key : (2,) array, optional
@@ -209,7 +209,7 @@ def functional_call(
 def _holding(
     module: Module, parameters: Mapping[str, Any] | None, args: tuple[Any, ...]
 ) -> Iterator[None]:
-    """Give a module other values; in a trace, arrays in place of the tensors that are left."""
+    """Set values of a module temporarily; in a trace, replace its other tensors by arrays."""
     given = parameters or {}
     traced = any(isinstance(value, Node) for value in (*args, *given.values()))
     places = {} if parameters is None and not traced else _places(module)

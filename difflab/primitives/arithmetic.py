@@ -207,7 +207,7 @@ square_difference: Primitive = Primitive(
     latex="\\left({{{0}}}^2 - {{{1}}}^2\\right)",
     samples=(REAL, REAL),
 )
-# What the square of `hypot` is, which unlike its factors has no kink.
+# The square of `hypot`, which unlike its factors has no kink.
 sum_of_squares: Primitive = Primitive(
     name="sum_of_squares",
     kernel=lambda xp, a, b: a * a + b * b,

@@ -35,7 +35,7 @@ def _betaln(xp: ModuleType, a: Any, b: Any) -> Any:
 def _beta(xp: ModuleType, a: Any, b: Any) -> Any:
     """Return SciPy's function of parameters up to `STIRLING`; beyond, it loses digits.
 
-    There the gamma functions of large arguments are taken together, by Stirling's formula.
+    There the gamma functions of large arguments are combined, by Stirling's formula.
     """
     low, high = xp.minimum(a, b), xp.maximum(a, b)
     far = xp.maximum(high, STIRLING)

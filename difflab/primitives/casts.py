@@ -1,6 +1,6 @@
-"""`float32`: the conversion of numbers to float32, for graphs that compute in float64.
+"""`float32`: the conversion of values to float32, for graphs that compute in float64.
 
-Numbers of a graph have one dtype, that in which it is evaluated, so a cast is a rounding: the value
+Values of a graph have one dtype, that in which it is evaluated, so a cast is a rounding: the value
 is the nearest float32, in the dtype of the argument.
 """
 

@@ -142,8 +142,8 @@ def _on_a_device(xp: ModuleType, a: Array, b: Array) -> Array:
 def _in_range(xp: ModuleType, a: Array, b: Array) -> bool:
     """Whether products of coefficients neither overflow nor lose digits that the results have.
 
-    The logarithm of aᵢ⋯aⱼ is the difference of two sums of logarithms. What vanishes of products
-    of coefficients up to 1 is less than a normal number in the results, unless terms are large.
+    The logarithm of aᵢ⋯aⱼ is the difference of two sums of logarithms. Products of
+    coefficients up to 1 that underflow are subnormal in the results, unless terms are large.
     """
     sizes, kind = xp.abs(a), np.finfo(b.dtype)
     if xp.max(sizes) <= 1 and xp.max(xp.abs(b)) * b.shape[-1] * kind.eps < 1:

@@ -222,7 +222,7 @@ def refused(function: str, arguments: str) -> Callable[..., NoReturn]:
 def _of_factors(
     library: Any, order: int, exponents: Sequence[Any], constant: Any, x: Any, tail: Any
 ) -> Any:
-    """Return a derivative on exact numbers: of xᵃ⁻¹ times (1 - x)ᵇ⁻¹ or e⁻ˣ."""
+    """Return a derivative in exact arithmetic: of xᵃ⁻¹ times (1 - x)ᵇ⁻¹ or e⁻ˣ."""
     last, total = order - 1, 0
     for j in range(order):
         weight = math.comb(last, j) * (-1) ** (last - j) * _falling(exponents[0], j)

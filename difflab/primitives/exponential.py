@@ -93,7 +93,7 @@ log1p: Primitive = Primitive(
     samples=((-0.7, 3.0),),
     defined="x > -1",
 )
-# What differences of exponentials become when they are stabilised; for `log1mexp` see
+# The stabilised forms of differences of exponentials; for `log1mexp` see
 # M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012.
 log1mexp: Primitive = Primitive(
     name="log1mexp",

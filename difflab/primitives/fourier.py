@@ -75,7 +75,7 @@ correlate: Primitive = Primitive(
 )
 
 
-# --- transforms in mpmath's numbers, SymPy's expressions and balls -------------------------------
+# --- transforms of mpmath values, SymPy expressions and balls ------------------------------------
 # The forms have the parameters of the rows. They compute by the mixed-radix algorithm of J. W.
 # Cooley and J. W. Tukey, *An algorithm for the machine calculation of complex Fourier series*
 # (1965).
@@ -124,7 +124,7 @@ def _transformed(re: Array, im: Array, angle: Angle) -> tuple[Array, Array]:
 
 
 def _doubled(size: int) -> Array:
-    """Return 2 for the numbers of half a spectrum that stand for their conjugates too, else 1."""
+    """Return the weights of half a spectrum: 2 for frequencies that stand for a conjugate too."""
     weights = np.full((size // 2 + 1, 1, 1), 2)
     weights[0] = 1
     if size % 2 == 0:
@@ -141,7 +141,7 @@ def _sum(terms: Array) -> Array:
 
 
 def complex_form(angle: Angle, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
-    """Compute `fft` by a library's numbers."""
+    """Compute `fft` in the scalars of a library."""
     moved = np.moveaxis(np.asarray(x, dtype=object), axes[0], 0)
     re, im = (moved[..., part].reshape(len(moved), -1) for part in (0, 1))
     if transposed:  # the conjugate of the transform of the conjugate, by swapping the parts
@@ -152,7 +152,7 @@ def complex_form(angle: Angle, x: Array, *, axes: Axes, rank: int, transposed: b
 
 
 def real_form(angle: Angle, x: Array, *, axes: Axes, rank: int, transposed: bool) -> Array:
-    """Compute `rfft` by a library's numbers."""
+    """Compute `rfft` in the scalars of a library."""
     moved = np.moveaxis(np.asarray(x, dtype=object), axes[0], 0)
     size, kept = len(moved), len(moved) // 2 + 1
     flat = moved.reshape(size, -1)
@@ -165,7 +165,7 @@ def real_form(angle: Angle, x: Array, *, axes: Axes, rank: int, transposed: bool
 def inverse_form(
     angle: Angle, x: Array, *, axes: Axes, rank: int, size: int, transposed: bool
 ) -> Array:
-    """Compute `irfft` by a library's numbers: the real part of a sum over half of the spectrum."""
+    """Compute `irfft` in the scalars of a library: the real part of a sum over half a spectrum."""
     moved = np.moveaxis(np.asarray(x, dtype=object), axes[0], 0)
     half = moved.reshape(len(moved), -1, 2)
     if not transposed:
@@ -176,12 +176,12 @@ def inverse_form(
 
 
 def _mpmath_angle(mp: Any) -> Angle:
-    """Return the angles in mpmath's numbers, at its working precision."""
+    """Return the function of cosine and sine of 2πk/n, at mpmath's working precision."""
     return lambda k, n: (mp.cospi(mp.mpf(2 * k) / n), mp.sinpi(mp.mpf(2 * k) / n))
 
 
 def _sympy_angle(sympy: Any) -> Angle:
-    """Return the angles in SymPy's expressions."""
+    """Return the function of cosine and sine of 2πk/n, as SymPy expressions."""
 
     def angle(k: int, n: int) -> tuple[Any, Any]:
         turn = 2 * sympy.pi * sympy.Rational(k, n)
@@ -195,7 +195,7 @@ def _sympy_angle(sympy: Any) -> Angle:
 
 
 def _joined(xp: ModuleType, x: Array) -> Array:
-    """Return the complex numbers whose parts lie along the last axis."""
+    """Return the complex array whose real and imaginary parts lie along the last axis."""
     if xp is np:
         dtype = np.result_type(x.dtype, np.complex64)
         return np.ascontiguousarray(x, dtype=dtype.char.lower()).view(dtype)[..., 0]
@@ -274,7 +274,7 @@ def _irfft(
 
 
 def _columns(form: Callable[..., Array]) -> dict[str, Any]:
-    """Return the row's forms on the numbers of mpmath and SymPy."""
+    """Return the row's forms for mpmath and SymPy."""
     return {
         "mpmath": lambda mp, x, **params: form(_mpmath_angle(mp), x, **params),
         "sympy": lambda sympy, x, **params: form(_sympy_angle(sympy), x, **params),

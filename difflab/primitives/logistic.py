@@ -47,7 +47,7 @@ softplus: Primitive = Primitive(
     latex="\\ln\\left(1 + e^{{{0}}}\\right)",
     samples=(REAL,),
 )
-# What the logarithm of a sum of exponentials becomes when it is stabilised.
+# The stabilised form of the logarithm of a sum of exponentials.
 logaddexp: Primitive = Primitive(
     name="logaddexp",
     portable=lambda xp, a, b: (

@@ -127,7 +127,7 @@ def _mills(xp: ModuleType, order: int, x: Any) -> Any:
 
 
 def _ratio_derivative(library: Any, order: Any, x: Any) -> Any:
-    """Return the derivative of order - 1 of φ/Φ on exact numbers."""
+    """Return the derivative of order - 1 of φ/Φ in exact arithmetic."""
     if order < 1:
         return library.nan
     one = x**0

@@ -1,8 +1,9 @@
 """Helpers of the kernels of special functions, portable ones and those that call SciPy.
 
 A portable kernel ``(xp, *args)`` is a row on real numbers, over universal functions of C99 and
-other rows. Printed code in a language without the function defines what the kernel records:
-``xp.cond`` is a branch of it, ``xp.while_loop`` a loop, and what `helper` decorates a function.
+other rows. Printed code in a language without the function defines the operations that the kernel
+records: ``xp.cond`` is a branch of it, ``xp.while_loop`` a loop, and a function that `helper`
+decorates is a function.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def helper(kernel: Kernel) -> Kernel:
 
 
 def by_numbers(known: Kernel, general: Kernel) -> Kernel:
-    """Return a kernel that is another one where that is known: of numbers before the argument."""
+    """Return a kernel that uses `known` for constant orders if it has a form, else `general`."""
 
     @wraps(general)
     def kernel(xp: Any, *args: Any) -> Any:
@@ -142,7 +143,7 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
 def by_orders(
     branch: Callable[..., Any], valid: Callable[..., bool], count: int | None = None
 ) -> Callable[..., Any]:
-    """Return the kernel of a row whose first arguments are whole numbers.
+    """Return the kernel of a row whose first arguments are integers.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def by_orders(
         numbers = [float(order) for order in orders]
         if not (all(number % 1 == 0 for number in numbers) and valid(*numbers)):
             return x * xp.nan
-        with np.errstate(all="ignore"):  # powers of large arguments, in branches not taken
+        with np.errstate(all="ignore"):  # powers of large arguments, in branches not selected
             return branch(xp, *map(int, numbers), *rest)
 
     return kernel

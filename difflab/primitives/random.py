@@ -1,4 +1,4 @@
-"""Rows that draw random numbers: a function of a key, the same numbers for the same key.
+"""Rows that draw random numbers, a deterministic function of a key.
 
 The generator is counter-based: number k of a key is a hash of the key and of k, by Threefry-2x32
 with 20 rounds. Nothing is kept between calls, so a draw is pure like every other row, and a
@@ -73,12 +73,12 @@ def _normal(xp: ModuleType, key: Array, *, shape: Shape) -> Array:
 
 
 def whole_key(key: Array) -> np.ndarray[Any, Any]:
-    """Return keys of any numbers as float64, which holds their words exactly."""
+    """Return keys of any dtype as float64, which represents their words exactly."""
     return np.asarray(key).astype(np.float64)
 
 
 def _exact(library: Any, key: Array, shape: Shape) -> Array:
-    """Return the uniform numbers as numbers of `library`; float64 holds them exactly."""
+    """Return the uniform draws as values of `library`; float64 represents them exactly."""
     return np.frompyfunc(library.mpf, 1, 1)(_uniform(np, whole_key(key), shape=shape))
 
 

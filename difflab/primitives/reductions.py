@@ -193,7 +193,7 @@ def _log_softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
 
 
 def _exact_shifted(library: Any, x: Array, axes: Axes) -> tuple[Array, Array]:
-    """Return a shift and eˣ⁻ᵐ on exact numbers: SymPy's expressions need none."""
+    """Return a shift m and eˣ⁻ᵐ in exact arithmetic; the shift is 0 for SymPy's expressions."""
     if hasattr(library, "Symbol"):
         return 0 * np.sum(x, axis=axes, keepdims=True), np.frompyfunc(library.exp, 1, 1)(x)
     exp = np.frompyfunc(lambda v: library.zero if v < NEGLIGIBLE else library.exp(v), 1, 1)
@@ -224,7 +224,7 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
 def _centred(t: Any, shares: Any, large: Any, *, axes: Axes, rank: int) -> Any:
     """Return t − Σ pᵢtᵢ, where the shares p sum to 1 and `large` marks one above ½, if any is.
 
-    Both terms are first taken relative to the t of that share. Otherwise 1 − p cancels, and is 0
+    Both terms are first computed relative to the t of that share. Otherwise 1 − p cancels, and is 0
     where p rounds to 1.
     """
 

@@ -79,7 +79,7 @@ def _replacer(xp: ModuleType, *, key: Key, ranks: tuple[int, int]) -> Callable[.
 
 
 def _joint(x: Array, part: Any) -> Any:
-    """Return the dtype of both, in which numbers of Python are weak; of others than numbers object.
+    """Return the common dtype, to which Python scalars adapt; object if a value is not numeric.
 
     Examples
     --------

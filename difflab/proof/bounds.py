@@ -36,7 +36,7 @@ def enclose(
 
     The function is evaluated in ball arithmetic over FLINT's power series: the derivatives follow
     from FLINT's expansions of the elementary functions, not from difflab's rules. At a point, the
-    precision is raised until the bounds are adjacent numbers. Over a box X with the centre c, the
+    precision is raised until the bounds are adjacent floats. Over a box X with the centre c, the
     natural enclosure is intersected with the mean-value form, ``f(X) ⊂ f(c) + f′(X)(X - c)``.
 
     Parameters

@@ -198,7 +198,7 @@ def checked(certificate: Certificate) -> str:
 
 
 def _failures(stated: Certificate) -> Iterator[str]:
-    """Yield why a certificate does not hold; what follows a reason may rest on it."""
+    """Yield the reasons why a certificate fails; later ones may follow from earlier ones."""
     from difflab.proof.difference import BITS
 
     if stated.verdict not in get_args(Verdict):
@@ -308,7 +308,7 @@ class _Check:
                 yield f"width: {self.stated.width:g} needs no division of {box}"
 
     def _piece(self, where: str, piece: dict[str, Any], found: Any) -> Iterator[str]:
-        """Yield how the statement about a piece differs from what is computed."""
+        """Yield the differences between the statement about a piece and the computed one."""
         if set(piece) != {"lower", "upper", "difference"}:
             yield f"{where}: it does not consist of lower, upper and difference"
             return

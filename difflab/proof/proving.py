@@ -55,8 +55,8 @@ def prove(
     -------
     Certificate
         ``proved`` says whether the graph is; ``verdict`` is ``"proved"``, ``"refuted"`` or
-        ``"undecided"``. ``save(path)`` writes what ``difflab check --certificate path`` needs to
-        check it again.
+        ``"undecided"``. ``save(path)`` writes the data with which ``difflab check --certificate
+        path`` checks it again.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def prove(
     found = _in_time(function, *given, timeout=timeout)
     if written == function or found.verdict == "undecided":
         return found
-    # The numbers are those of the text, because the text is what is checked again.
+    # The values are those of the text, because the text is checked again.
     stated = _in_time(written, *given, timeout=max(until - perf_counter(), 0.0))
     if stated.verdict != found.verdict and perf_counter() < until:
         raise UnsupportedError(f"{_UNWRITTEN}: it is {found}; read from its text, {stated}")
@@ -96,7 +96,7 @@ def prove(
 
 
 def _written(function: Function) -> Function:
-    """Return a function read from its text: its graph may be another one, of the same numbers."""
+    """Return a function parsed from its text; the graph may differ, with the same values."""
     try:
         written = parse(function.text or str(function))
     except DifflabError as error:

@@ -108,7 +108,7 @@ def reference_by_values(
 
 
 def _noise(sampler: Sampler, x: Array, centre: Array) -> Array:
-    """Return a bound on the error of the values: of rounding, and of what else makes them jump."""
+    """Return a bound on the noise of the values: rounding errors and other jumps."""
     near = [sampler(lead_points(x, scale_of(x), distance)[1:]) for distance in NEAR]
     noise: Array = np.fmax.reduce([noise_of(np.vstack([centre, v])).noise for v in near])
     return noise
@@ -118,7 +118,7 @@ def _column(
     sampler: Sampler, x: Array, j: int, centre: Array, noise: Array
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Return derivative, sides, bound and regularity of every output by one input."""
-    # Relative to these units quotients are far from the largest numbers.
+    # Relative to these units quotients are far from overflow.
     unit, scale = np.where(np.abs(centre) > 1e200, 2.0**600, 1.0), scale_of(x)[j]
     centre, noise = centre / unit, noise / unit
     ladders, stairs = [], np.zeros(centre.shape, dtype=bool)

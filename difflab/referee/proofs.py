@@ -170,7 +170,7 @@ def _stated(
     order: int,
     block: Sequence[int],
 ) -> bool:
-    """Record what is enclosed at a precision; return whether a higher one can add nothing."""
+    """Record the enclosures at a precision; return whether a higher one can add nothing."""
     from difflab.balls.evaluation import evaluated
     from difflab.balls.library import arb, precision
 
@@ -193,7 +193,7 @@ def _stated(
 
 
 def combined(reference: Reference, proof: Proof) -> Reference:
-    """Return a reference by differences of values with what is proved in place of what it found.
+    """Return a reference by differences in which proved elements replace the computed ones.
 
     Where the two exclude each other neither is used, and `Reference.contradiction` reports it.
     """
@@ -227,7 +227,7 @@ def combined(reference: Reference, proof: Proof) -> Reference:
 
 
 def _consistent(reference: Reference, proof: Proof) -> NDArray[np.bool_]:
-    """Return the mask of elements on which the witnesses agree, to what differences can resolve."""
+    """Return the mask of elements on which both agree, to the resolution of differences."""
     smooth: NDArray[np.bool_] = reference.regularity == str(Regularity.SMOOTH)
     near = np.zeros(smooth.shape, dtype=bool)
     for index in map(tuple, np.argwhere(smooth & proof.proved).tolist()):
@@ -238,7 +238,7 @@ def _consistent(reference: Reference, proof: Proof) -> NDArray[np.bool_]:
 
 
 def _contradiction(reference: Reference, proof: Proof, opposed: NDArray[np.bool_]) -> str:
-    """Return what the two witnesses say of the first element on which they differ."""
+    """Return a text with both values of the first element on which the references differ."""
     index = tuple(np.argwhere(opposed)[0].tolist())
     enclosed, differenced = nearest(proof.exact[index]), nearest(reference.exact[index])
     return (

@@ -41,7 +41,7 @@ Exact = NDArray[Any]  # an array of mpmath numbers
 
 _SHARED: AbstractContextManager[Any] = RLock()
 """Held by the one referee that changes the precision of mpmath.mp, which other code sees."""
-_GRACE = 0.25  # seconds for which a process may exceed its limit, to return what it has
+_GRACE = 0.25  # seconds for which a process may exceed its limit, to return its partial result
 _INPUT = 1e-5  # seconds of preparation for each input
 PROVING = 0.25
 """Share of the time limit in which the derivative is enclosed by ball arithmetic."""
@@ -231,7 +231,7 @@ class Referee:
     def _by_differences(self, proved: bool) -> Reference:
         """Return the derivative by differences; if all is `proved`, values may be missing.
 
-        What is resolved before an evaluation fails remains.
+        Elements that are resolved before an evaluation fails are kept.
         """
         sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         work = Refinement(sampler, self._order)

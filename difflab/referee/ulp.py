@@ -69,7 +69,7 @@ def exact(number: Any) -> Fraction | float:
 
 
 def nearest(number: Any) -> float:
-    """Return the float64 nearest to an mpmath real, rounded once, subnormal numbers included.
+    """Return the float64 nearest to an mpmath real, rounded once, also if it is subnormal.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def nearest(number: Any) -> float:
 
 
 def ulp_distance(value: float, truth: Any) -> float:
-    """Return ``|value - truth|`` in units in the last place of the truth.
+    """Return ``|value - truth|`` in ulps of the truth.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def rough_ulps(value: NDArray[float64], truth: NDArray[float64]) -> NDArray[floa
 
 
 def errors(value: NDArray[float64], truth: NDArray[Any], dtype: FloatFormat = DOUBLE) -> Errors:
-    """Return the errors of an array against an array of mpmath numbers.
+    """Return the errors of an array against an array of mpmath values.
 
     If the truth or the value is nan, every error is nan.
 

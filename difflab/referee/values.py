@@ -3,8 +3,8 @@
 The referee moves one input at a time, and most of a large function does not depend on it: all
 values at the unmoved point are stored for every precision, and a moved point costs only the steps
 that depend on the moved inputs. Arrays are split into scalars, and long sums are added as trees, so
-that each term is a few additions away from the total. The precision of the numbers is that of a
-context that belongs to one referee, and nobody else sees it.
+that each term is a few additions away from the total. The precision of the values is that of a
+context that belongs to one referee alone.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class BudgetSpent(Exception):
 
 
 class ExactValues:
-    """The function as a map of mpmath numbers, at the precision of their context.
+    """The function evaluated on mpmath values, at the precision of their context.
 
     It is called with the ``n`` packed inputs and returns the flattened outputs. Inputs that are
     the same objects as in the first call at this precision count as unmoved.
@@ -82,9 +82,9 @@ class ExactValues:
     function : Function
         The function.
     nudge : callable, optional
-        What is added to each decimal literal.
+        Added to each decimal literal.
     context : MPContext, optional
-        The context of the numbers; by default that of the module mpmath.
+        The context of the values; by default that of the module mpmath.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class ExactValues:
         self._inner = balanced(function)
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
-        # How many numbers a step computes, as far as that is known in advance.
+        # The number of elements that a step computes, as far as it is known in advance.
         self._sizes = dict.fromkeys(self._program.steps, 1)
         if self._arrays:
             self._sizes = {slot: self._size(slot, s.row) for slot, s in self._program.steps.items()}

@@ -159,7 +159,7 @@ def judge(
 
 
 def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
-    """Return what is proved about the error: a bound of every element's, or of one that is wrong.
+    """Return a text of the proved bound on the error: of every element, or of a wrong one.
 
     The bounds are rounded outward. Where the derivative is zero they are absolute.
     """

@@ -113,7 +113,7 @@ class OperationDtype:
     saved : int
         Bits that it saves at each point, against float64.
     error : float
-        What its rounding adds to the error at most, to first order, as a part of the tolerance.
+        The bound on the error of its rounding, to first order, as a part of the tolerance.
     refused : str
         Why the next narrower dtype does not do.
     """
@@ -304,7 +304,7 @@ def dtype_code(function: Function, formats: Sequence[FloatFormat | None], name: 
     function : Function
         In the form `Function.in_floats`.
     formats : sequence of FloatFormat or None
-        One for each node; None for what is computed from constants alone.
+        One for each node; None for nodes that depend on constants alone.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class OutputBudget:
     ulps : float
         The same in units in the last place of the result.
     remainder : float
-        What the terms of higher order add at most; infinite where that is not proved.
+        The bound on the terms of higher order; infinite where none is proved.
     error : float
         A proved bound of the error of the computed result; infinite where there is none.
     """

@@ -1,6 +1,6 @@
 """The cheapest dtypes of operations that keep value and gradient within a tolerance.
 
-The budget says what an operation costs in accuracy in each format, |ā| δ. For
+The budget states the cost in accuracy of an operation in each format, |ā| δ. For
 a price μ of accuracy each operation takes the format that minimises its bits plus μ times that; the
 smallest price whose assignment holds is found by bisection, and operations are then narrowed one by
 one (the Lagrangian relaxation of a knapsack problem). An assignment holds if the graph, run

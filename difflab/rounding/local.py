@@ -1,11 +1,11 @@
 """The rounding error of one operation: a bound from its operands and its result.
 
 A correctly rounded operation errs by at most half a unit in the last place, another function by the
-documented units of its row, and a sum or product of n numbers by γₙ = n u/(1 - n u) times that of
+documented units of its row, and a sum or product of n terms by γₙ = n u/(1 - n u) times that of
 their absolute values, in any order (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
 2nd ed., SIAM 2002, ch. 2-4). Operations that are exact at their operands, such as the difference
-of numbers within a factor of 2 (Sterbenz), err by nothing. What has no such bound (matrix
-factorizations, loops, special functions) is compared with ball arithmetic.
+of numbers within a factor of 2 (Sterbenz), err by nothing. Operations without such a bound
+(matrix factorizations, loops, special functions) are compared with ball arithmetic.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def rounding_errors(
 ) -> list[Array]:
     """Return a bound of the rounding error of each node of a graph.
 
-    Operations on numbers are computed together, those of one row and one format at a time.
+    Scalar operations are computed together, those of one row and one format at a time.
     """
     found: list[Array] = [np.zeros(())] * len(graph)
     together: dict[tuple[int, FloatFormat], list[int]] = {}
@@ -162,7 +162,7 @@ def rounding_error(
     row : Primitive
     operands : sequence of array
     result : array
-        What the kernel returned.
+        The result of the kernel.
     params : mapping
         The static parameters.
     form : FloatFormat

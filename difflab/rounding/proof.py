@@ -1,10 +1,10 @@
 """Proof of an error budget by ball arithmetic.
 
 The computed result of every operation is its exact result plus an error of at most δᵢ. By the mean
-value theorem the error of an output is ∑ āᵢ eᵢ, |eᵢ| ≤ δᵢ, with adjoints āᵢ at numbers between the
+value theorem the error of an output is ∑ āᵢ eᵢ, |eᵢ| ≤ δᵢ, with adjoints āᵢ at points between the
 exact and the computed ones. Ball arithmetic encloses those: each result is a ball that is widened
 by its δᵢ. The sum of sup|āᵢ| δᵢ, less that of the first order, is the remainder. The error itself
-is that of the computed numbers against FLINT's values and derivatives, which use no rule of
+is that of the computed values against FLINT's values and derivatives, which use no rule of
 difflab.
 """
 
@@ -51,7 +51,7 @@ def exact_results(
     order : int
         0 for the values, 1 for the Jacobian, row after row.
     computed : mapping of int to float
-        The numbers to compare, by their index in the flattened values or Jacobian.
+        The elements to compare, by their index in the flattened values or Jacobian.
 
     Returns
     -------

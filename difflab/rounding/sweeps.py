@@ -58,7 +58,7 @@ def evaluated(
     inputs : mapping of int to array
         The values of inputs, or of any other nodes, with leading batch axes.
     formats : sequence of FloatFormat or None
-        One for each node; None for what is computed from constants alone, in float64.
+        One for each node; None for nodes that depend on constants alone, in float64.
 
     Examples
     --------

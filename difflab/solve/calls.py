@@ -27,7 +27,7 @@ from difflab.primitives import where
 
 
 def require_choice(value: Any, known: Collection[str], name: str, what: str) -> None:
-    """Raise `InputError` unless a setting is one of some words; `what` is the solver.
+    """Raise `InputError` unless a setting is one of the known words; `what` names the solver.
 
     Examples
     --------

@@ -125,7 +125,7 @@ def ivp(
         mode it is ``"forward"``.
     rtol, atol : float
         The local error of an element y is at most atol + rtol·|y|; in Taylor's method `rtol` alone
-        determines the order and the steps, with elements below atol / rtol taken as that large.
+        determines the order and the steps, with elements below atol / rtol replaced by that bound.
     t_eval : array of shape (m,), optional
         Times of the interval, in its direction. Steps end there, so that values are as accurate as
         the steps.

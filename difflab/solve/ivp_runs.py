@@ -166,7 +166,7 @@ def integration(system: System) -> Function:
     """Return the state at s = 1, nan where it is not reached, and statistics as one vector.
 
     The function takes the state at 0, θ, and the length of the first step, which is chosen where
-    it is 0. The statistics are the length of the next step, the numbers of evaluations, of accepted
+    it is 0. The statistics are the length of the next step, the counts of evaluations, of accepted
     and of rejected steps, and the status.
     """
     n, p = system.sizes
@@ -183,7 +183,7 @@ def integration(system: System) -> Function:
             go, [zero, zero + 1.0, first, y, theta, most]
         )
         taken = accepted + rejected
-        ended = np.logical_and(s >= 1.0, np.sum(0.0 * state) == 0.0)  # nan of what is not finite
+        ended = np.logical_and(s >= 1.0, np.sum(0.0 * state) == 0.0)  # nan if not finite
         begun = np.logical_and(np.isfinite(first), accepted > 0.0)
         late = where(taken >= system.max_steps, TOO_MANY, STALLED)
         status = where(ended, ENDED, where(begun, late, NOT_FINITE))

@@ -120,7 +120,7 @@ def advance(system: System) -> Function:
 
     Its inputs are s and the s at which it ends, the length of the first step, the state, θ, and
     the number of accepted steps at which it ends; its outputs s, the length of the next step, the
-    state, and the numbers of accepted and of rejected steps.
+    state, and the counts of accepted and of rejected steps.
     """
     n, p = system.sizes
     shapes: list[Shape] = [(), (), (n,), (), (), (n,), (), (), (p,)]

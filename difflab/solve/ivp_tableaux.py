@@ -50,7 +50,7 @@ class Tableau:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Return the numbers of a text."""
+    """Return the floats of a text."""
     return tuple(map(float, text.split()))
 
 

@@ -50,7 +50,7 @@ class DeclaredGradient:
 
 
 def traced_arguments(f: Callable[..., Any], arguments: Sequence[Any]) -> Function | None:
-    """Return the graph of a function of NumPy's numbers and arrays; None if there is none."""
+    """Return the graph of a function of NumPy scalars and arrays; None if there is none."""
     from difflab.graph.trace import trace
 
     for leaf in flatten(tuple(arguments))[0]:

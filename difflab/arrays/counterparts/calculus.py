@@ -270,7 +270,7 @@ def _kron(a: Any, b: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """Return the cross products of vectors of three numbers."""
+    """Return the cross products of vectors of three elements."""
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = move_axis(a, axisa, -1), move_axis(b, axisb, -1)

@@ -53,7 +53,7 @@ def _partitioned(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _lines(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
-    """Return the axes of a reduction as the last one, and the shape with ones in their place."""
+    """Merge the axes of a reduction into a last axis; return the array and the kept shape."""
     a = as_array(a)
     shape = shape_of(a)
     axes = normalized_axes(name, axis, shape)
@@ -172,7 +172,7 @@ def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
 def searched(a: Any, v: Any, side: str = "left") -> Any:
     """Return how many elements of a sorted vector are before each value; derivative 0.
 
-    The places of the values in the order of both, less their places among themselves.
+    The ranks of the values in the sorted union, less their ranks among themselves.
     """
     a, v = as_array(a), as_array(v)
     if len(shape_of(a)) != 1 or side not in ("left", "right"):

@@ -85,7 +85,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
 
 
 def _conditions(condlist: Any, x: Any) -> list[Any]:
-    """Return the conditions of a sequence of them; a single one may stand without brackets."""
+    """Return the conditions of a sequence of them; a single one may be given without brackets."""
     if isinstance(condlist, list | tuple):
         several = not x.shape or bool(shape_of(condlist[0]))
     else:

@@ -25,7 +25,7 @@ def _divergence(x: Any, y: Any) -> Any:
 
 
 def _entropy(x: Any, y: Any, beside: Callable[[Any, Any], Any]) -> Any:
-    """Return x ln(x/y) and what stands `beside` it, with SciPy's values at the edges."""
+    """Return x ln(x/y) plus ``beside(x, y)``, with SciPy's values at the edges."""
     positive = rows.logical_and(rows.greater(x, 0), rows.greater(y, 0))
     u, v = rows.where(positive, x, 1.0), rows.where(positive, y, 1.0)
     edge = rows.where(rows.logical_and(rows.equal(x, 0), y >= 0), beside(0.0, y), math.inf)

@@ -1,4 +1,4 @@
-"""NumPy's averages, deviations and covariances, also of arrays with missing numbers (nan)."""
+"""NumPy's averages, deviations and covariances, also of arrays with missing values (nan)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _deviation(name: str, *, missing: bool = False, root: bool = False) -> Calla
         correction: float | None = None,
     ) -> Any:
         a, less = as_array(a), _divisor(name, ddof, correction)
-        # Dividing by nan is what NumPy's division of no elements by zero gives, without a warning.
+        # Dividing by nan is NumPy's division of no elements by zero, without its warning.
         if missing:
             rest = _present(a, axis, keepdims) - less
             rest = where(rest > 0, rest, math.nan)
@@ -168,7 +168,7 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
     return clip(scaled, -1.0, 1.0)
 
 
-# --- arrays with missing numbers --------------------------------------------------------------
+# --- arrays with missing values ---------------------------------------------------------------
 
 
 def without_nan(x: Any, instead: float) -> Any:
@@ -178,7 +178,7 @@ def without_nan(x: Any, instead: float) -> Any:
 
 
 def _present(x: Any, axis: Axis, keepdims: bool) -> Any:
-    """Return how many numbers along axes are not nan."""
+    """Return the count of elements along axes that are not nan."""
     return shaped.count(x == x, axis, keepdims)
 
 

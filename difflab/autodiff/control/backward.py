@@ -1,8 +1,8 @@
 """Reverse mode of a loop: a loop that keeps values of each step, and a loop back over the steps.
 
-What is cheap is computed again and not kept. A sum over the steps whose terms are matrix products
-is one product after the loop: the sum of L₁ᵀR₁, L₂ᵀR₂, … is LᵀR, with the rows of all Lₜ in L and
-those of all Rₜ in R.
+Values that are cheap to compute are recomputed, not kept. A sum over the steps whose terms are
+matrix products is one product after the loop: the sum of L₁ᵀR₁, L₂ᵀR₂, … is LᵀR, with the rows of
+all Lₜ in L and those of all Rₜ in R.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class Divided:
 def divided(function: Function, early: int, *, keeps: bool = True) -> Divided:
     """Divide a function behind values that depend on its first `early` inputs alone.
 
-    A value is kept if it takes `WORTH_KEEPING` operations for each of its numbers to compute it
-    again. The results of loops and choices are not kept, and nothing is without `keeps`.
+    A value is kept if recomputing it takes `WORTH_KEEPING` operations or more for each of its
+    elements. The results of loops and choices are not kept, and nothing is without `keeps`.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _kept(function: Function, late: NDArray[np.bool_]) -> list[int]:
 def _asked(function: Function, late: NDArray[np.bool_]) -> Iterator[int]:
     """Yield the early values that late operations and the outputs are computed from.
 
-    Those that only move data are computed again from what they move.
+    Those that only move data are recomputed from the values that they move.
     """
     graph = function.graph
     moves = graph.structural_rows()
@@ -203,14 +203,14 @@ def _turns(graph: Graph, node: int) -> bool:
 class Backward:
     """The two loops of reverse mode (Griewank and Walther, 2008, section 3.2).
 
-    The first one, `history`, keeps what a step back reads and is not cheap to compute again. The
+    The first one, `history`, keeps the values that a step back reads and that are not cheap. The
     second, `sweep`, goes from the last step to the first. Its carries are the cotangents of the
     carries, then the sums of those of the constants, except sums that are products at the end.
 
     Parameters
     ----------
     loop : Loop
-        What is differentiated.
+        The loop to differentiate.
     wanted : sequence of bool
         Which arguments' cotangents are wanted.
     """

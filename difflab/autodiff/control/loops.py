@@ -46,7 +46,7 @@ MOST_UNROLLED = 10_000
 def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
     """Append the loop to the graph of its arguments; return its outputs.
 
-    One without steps is what it begins with, and results without elements.
+    A loop without steps returns its initial values, and results without elements.
     """
     if loop.steps == 0:
         return _unchanged(loop, values)
@@ -151,7 +151,7 @@ def scan(
 
     In a trace the loop is one node, whatever the number of its steps; so is its derivative.
     Reverse mode keeps of every step the state, and values that take eight operations or more for
-    each of their numbers to compute again, such as products with a matrix. Where the step is a
+    each of their elements to recompute, such as products with a matrix. Where the step is a
     `checkpoint`, it keeps the state alone.
 
     Parameters
@@ -207,7 +207,7 @@ def scan(
 
 
 def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
-    """Return what ``for i in range(lower, upper): value = body_fun(i, value)`` leaves in `value`.
+    """Return the final value of ``for i in range(lower, upper): value = body_fun(i, value)``.
 
     In a trace it is one node, a `scan`, and `i` is a traced scalar: it cannot index an array;
     let `scan` loop over the array instead.

@@ -41,7 +41,7 @@ class Rule:
     def solved(
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
-        """Return the outputs on values of a kind, given what takes the solver's steps on them."""
+        """Return the outputs on values of an interpreter, by the solver's steps on them."""
         return solve()
 
     def pushed(self, moving: tuple[int, ...]) -> Function:

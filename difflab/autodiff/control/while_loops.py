@@ -276,8 +276,8 @@ def repeated(
     cond_fun, body_fun, init_val
         As in `difflab.while_loop`.
     ahead : callable
-        Asked after `SOON` steps on plain values: returns None, or what is called with the value
-        now and then, and returns the last value, or None where it cannot (yet).
+        Called after `SOON` steps on plain values. Returns None, or a callable that is called with
+        the value at intervals, and returns the last value, or None if it cannot (yet).
     """
     require_callable(cond_fun, "while_loop")
     require_callable(body_fun, "while_loop")

@@ -51,7 +51,7 @@ class Directions:
     size : int
         How many directions.
     seeds : mapping of int to callable
-        For some inputs what appends the stack of their directions to a builder.
+        For some inputs, the function that appends the stack of their directions to a builder.
     total : float
         The sum of the weights.
     weights : callable, optional
@@ -203,7 +203,7 @@ class _Sums:
         return degrees(self.graph, node) == (1, 1) and all(differs)
 
     def _linear_in(self, node: int) -> Sequence[int]:
-        """Return the positions of the arguments in which a node is linear, taken together.
+        """Return the positions of the arguments in which a node is jointly linear.
 
         No other argument differs between the directions.
         """

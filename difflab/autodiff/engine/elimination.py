@@ -35,9 +35,9 @@ def eliminate(
     sweep : Sweep
         The graph and the builder to append to.
     columns : mapping of int to int
-        The nodes that are single numbers of the inputs, and their columns of the Jacobian.
+        The nodes that are scalar elements of the inputs, and their columns of the Jacobian.
     outputs : sequence of int
-        The nodes whose derivatives are wanted, each a number.
+        The nodes whose derivatives are wanted, each a scalar.
     limit : int
         Nodes of the builder at which to give up.
 

@@ -131,9 +131,9 @@ def selected_tangent(
 
 
 def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:
-    """Send tangents through a linear primitive, which may mix their numbers.
+    """Propagate tangents through a linear primitive, which may combine their elements.
 
-    What a mask excludes is therefore made zero before, as in the reverse sweep.
+    Masked elements are therefore set to zero before, as in the reverse sweep.
     """
     shapes = [sweep.graph.shape(arg) for arg in sweep.args(number)]
     params = sweep.graph.params(number)

@@ -87,8 +87,8 @@ def resolved(writer: DerivativeWriter, part: Masked) -> V:
 def moved(writer: DerivativeWriter, part: Masked, move: Callable[[V], V], *, final: bool) -> Masked:
     """Apply a linear map that may mix elements to a derivative, and to its mask unless it is final.
 
-    What the mask excludes is made zero before; the mask of the result is where any element that
-    counts goes.
+    Masked elements are set to zero before; the mask of the result includes the elements to which
+    any unmasked element contributes.
     """
     value = move(resolved(writer, part))
     if part.mask is None or final:

@@ -152,7 +152,7 @@ def recorded_rule(
 ) -> Function:
     """Record a map ``(t, y, *args)`` on values of these shapes as a function.
 
-    With `known`, the numbers in some slots, it is simplified, but a factor 0 stays: 0 * inf is nan.
+    With `known`, constants for some slots, it is simplified, but a factor 0 stays: 0 * inf is nan.
     """
     known = known or {}
     builder = Builder(_UNWRITTEN, simplify=simplify or bool(known))

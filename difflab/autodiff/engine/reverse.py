@@ -62,7 +62,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     arriving: dict[int, list[Masked]] = {
         number: [start]
         for number, seed in seeds.items()
-        # What the sweep itself appended is a constant: nothing flows from it.
+        # Nodes that the sweep itself appended are constants: no cotangent flows from them.
         if number < len(active) and active[number]
         if (start := sweep.seeded(seed.id)) is not None
     }

@@ -25,7 +25,7 @@ class Series:
     Attributes
     ----------
     row : Primitive or None
-        What computes it from `args`; None for given terms and for a derivative.
+        The primitive that computes it from `args`; None for given terms and for a derivative.
     params : Params
         The row's static parameters.
     args : list of Series

@@ -156,7 +156,7 @@ def unit(sweep: Sweep, shape: Shape, key: tuple[int, ...]) -> Node:
 
 
 def packed(sweep: Sweep, parts: list[Node]) -> Node:
-    """Return all numbers of `parts`, which may be none, as one vector."""
+    """Return all elements of `parts`, which may be empty, as one vector."""
     builder, ids = sweep.builder, [part.id for part in parts]
     params = (("ranks", tuple([len(builder.shape(node)) for node in ids])),)
     return Node(builder, builder.emit(pack, ids, params))
@@ -172,7 +172,7 @@ def function_of(sweep: Sweep, outputs: Sequence[Node], names: Sequence[str]) -> 
 def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosition]:
     """Return the node and the index that each element of arrays comes from.
 
-    What only gathers scalars, as a gradient does, is split into those scalars.
+    An array that only gathers scalars, as a gradient does, is split into those scalars.
     """
     found: list[ElementPosition] = []
     for node in nodes:
@@ -186,7 +186,7 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
             args = builder.arguments(node)
             pairs = zip(builder.params(node)["keys"], args, strict=True)
             parts: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in pairs}
-            # A part of several numbers, and parts that are added up, are not split.
+            # A part of several elements, and parts that are added up, are not split.
             if len(parts) == len(args) and parts.keys() <= set(indices):
                 zero = (builder.constant(0), ())
                 found += [parts.get(key, zero) for key in indices]

@@ -93,7 +93,7 @@ class Zeros:
 
     @cached_property
     def _finite(self) -> bytearray:
-        """Mark the nodes of the function that are finite numbers wherever its inputs are."""
+        """Mark the nodes of the function that are finite wherever its inputs are."""
         marks = bytearray(self.function)
         builder = self.builder
         for node in range(self.function):
@@ -162,7 +162,7 @@ class Zeros:
 
 
 def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
-    """Whether the result is finite for all finite arguments; known arguments are in `numbers`."""
+    """Whether the result is finite for all finite arguments, of which some are known constants."""
     if row.degrees:
         pairs = zip(row.degrees, numbers, strict=True)
         return all(bool(number) for degree, number in pairs if degree < 0)

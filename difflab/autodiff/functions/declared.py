@@ -1,7 +1,7 @@
 """Declared derivatives: rules that a function states instead of its derivative, and without them.
 
 Straight-through estimators, reversed gradients and `stop_gradient` differ from the derivative on
-purpose. Without its declared rules, a function has the derivative of what it computes.
+purpose. Without its declared rules, a function has the derivative of its values.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def declared_rules(function: Function) -> tuple[str, ...]:
 def undeclared(function: Function, names: Collection[str] | None = None) -> Function:
     """Return a function without the rules that it declares, in loops and branches too.
 
-    `stop_gradient` becomes the identity, and a custom function what its `forward` computes.
+    `stop_gradient` becomes the identity, and a custom function the operations of its `forward`.
 
     Parameters
     ----------

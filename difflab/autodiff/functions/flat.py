@@ -188,7 +188,7 @@ def derivative_by(
     transform : callable
         Whose last output has the elements of all inputs along its last axis, or its last two.
     function : Function
-        What is differentiated.
+        The function to differentiate.
     wrt : str or sequence of str, optional
         The names; all inputs when None.
     what : str

@@ -164,7 +164,7 @@ class _Rows:
 
 
 def _array(values: NDArray[np.float64], builder: Builder) -> Node:
-    """Append an array of numbers."""
+    """Append a constant array."""
     params = (("shape", values.shape), ("values", np.ascontiguousarray(values).tobytes()))
     return Node(builder, builder.emit(constant_array, (), params))
 
@@ -298,7 +298,7 @@ def _way(term: Term, total: Sum, rows: Rows = _units) -> Way:
 
 
 def _curl(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:
-    """Return the curl: three numbers in three dimensions, one in two."""
+    """Return the curl: a vector in three dimensions, a scalar in two."""
     blocks = jacobians(function, sources, outputs, forward=forward)
     count = len(sources)
 

@@ -91,7 +91,7 @@ def front(function: Any, *args: Any) -> list[Choice]:
     Parameters
     ----------
     function : callable or Function
-        What is checkpointed.
+        The function to checkpoint.
     *args : tree
         Its arguments, which give the shapes.
 

@@ -33,7 +33,7 @@ def name(value: Any, name: str) -> Any:
     Parameters
     ----------
     value : tree
-        What is named: traced values in it. Others, such as arrays, are returned as they are.
+        The traced values in it are named. Others, such as arrays, are returned unchanged.
     name : str
         A name as Python's variables have. Graphs that are printed or drawn show it, too.
 
@@ -84,7 +84,7 @@ def with_values(function: Function, nodes: Sequence[int]) -> Function:
 def values_read(function: Function) -> list[int]:
     """Return the values that can be kept and that the reverse sweep reads, in order.
 
-    Instead of what only moves data, or of truth values, what these are computed from is read.
+    Operations that only move data, and truth values, are replaced by the values they depend on.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def save_only(*names: str) -> Policy:
     Parameters
     ----------
     *names : str
-        What `dl.name` was called with in the function.
+        The names passed to `dl.name` in the function.
 
     Raises
     ------
@@ -300,9 +300,9 @@ def account(policy: Policy, function: Callable[..., Any], *args: Any) -> Account
     policy : Policy
         The policy.
     function : callable or Function
-        What is checkpointed.
+        The function to checkpoint.
     *args : tree
-        Its arguments: arrays, tensors or numbers, which give the shapes.
+        Its arguments: arrays, tensors or scalars, which give the shapes.
 
     Raises
     ------

@@ -102,7 +102,7 @@ class Equations:
 
 
 def divided(slope: Any, right: Any) -> Any:
-    """Return the solution of a linear system; of numbers, the quotient."""
+    """Return the solution of a linear system; of scalars, the quotient."""
     return linalg.solve(slope, right) if slope.shape else right / slope
 
 

@@ -89,7 +89,7 @@ def _places(low: Any, high: Any, a: Any, b: Any) -> tuple[Any, Any]:
 class Quadrature(Rule):
     """The integral over [a, b] by halving the interval with the largest error (QUADPACK's QAG).
 
-    Its arguments are a, b and the parameters; its outputs what the integrand returns, an estimate
+    Its arguments are a, b and the parameters; its outputs the integral, an estimate
     of the error, and the number of intervals (Piessens et al., *QUADPACK*, 1983).
 
     Attributes

@@ -6,7 +6,7 @@ sweep for its dense row, one forward sweep for its dense column, and one for the
 Rows and columns are the two sides of a bipartite graph whose edges are the entries. Every entry
 is read from the sweep of the color at one of its ends; at its other end, no second entry may have
 that color. That is a star bicoloring. The rows with a color, and the columns with one, are chosen
-first, by their numbers of entries; then both are colored greedily.
+first, by their count of entries; then both are colored greedily.
 
 Sources: T. F. Coleman and A. Verma, *The efficient computation of sparse Jacobian matrices using
 automatic differentiation*, SIAM J. Sci. Comput. 19 (1998); A. H. Gebremedhin, F. Manne and

@@ -8,8 +8,8 @@ get intermediate vertices, *hubs*, so that k elements which all depend on k othe
 and not k².
 
 The elements of a large array get vertices only where they need them. Before that the array has
-*feeds*, arrays of ids of its shape: each element depends on the vertices at its place in each of
-them, 0 for none. A slice of an array moves its feeds, a sum of two arrays has the feeds of both.
+*feeds*, arrays of ids of its shape: each element depends on the vertices at its index in each of
+them, 0 for none. A slice of an array slices its feeds, a sum of two arrays has the feeds of both.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | Non
     shapes = tuple(map(graph.shape, graph.arguments(node)))
     kernel = partial(row.computer(np), **graph.params(node))
     moved = _layers(kernel, given, shapes)
-    if moved is None and 1 < len(given) <= MOST_FEEDS:  # a sum of what single operands give
+    if moved is None and 1 < len(given) <= MOST_FEEDS:  # the sum of the layers of each operand
         parts = [
             _layers(kernel, [f if k == place else () for k, f in enumerate(given)], shapes)
             for place in range(len(given))

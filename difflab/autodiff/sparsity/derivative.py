@@ -29,7 +29,7 @@ class SparseDerivative:
         The compressed derivative, one direction per color, from which every entry can be
         read; it can be compiled, printed or differentiated. Its output has the shape batch +
         (number of colors, m), or (number of colors, n) for reverse sweeps. Bidirectional sweeps
-        give one vector: m numbers of each forward sweep, then n of each reverse sweep.
+        give one vector: m elements of each forward sweep, then n of each reverse sweep.
     pattern : csr_array of bool, (m, n)
         The structural nonzeros: all other entries are zero at every point.
     colors : array of int
@@ -40,7 +40,7 @@ class SparseDerivative:
     mode : {"forward", "reverse", "bidirectional"}
         The direction of the sweeps.
     substitution : Substitution, optional
-        For an acyclic coloring: the entries that are subtracted from what is read.
+        For an acyclic coloring: the entries that are subtracted from the elements read.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class SparseDerivative:
 
     @property
     def sweeps(self) -> tuple[int, int]:
-        """The numbers of forward and of reverse sweeps."""
+        """The number of forward and of reverse sweeps."""
         count = int(self.colors.max(initial=-1)) + 1
         if self.mode == "bidirectional":
             forward = int(self.colors[: self.pattern.shape[1]].max(initial=-1)) + 1

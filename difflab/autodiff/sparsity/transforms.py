@@ -197,7 +197,7 @@ def sparse_hessian(
     _check(coloring, HessianColoring, "coloring")
     of = Columns.of(f, wrt, "sparse_hessian")
     names = None if wrt is None else of.part.inputs
-    # Of a function on vectors, scalar inputs are what is left to be rolled.
+    # Of a function on vectors, only scalar inputs remain to be rolled.
     least = 0 if len(f.graph) >= LEAST_NODES else None
     slopes = Columns.of(rolled(gradient(f, wrt=names), least), names, "sparse_hessian")
     of = replace(slopes, chosen=of.chosen).with_outputs_alike()

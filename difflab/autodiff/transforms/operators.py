@@ -205,7 +205,7 @@ def curl(fun: F, argnums: Argnums | None = None, method: str = "auto") -> F:
     Raises
     ------
     InputError
-        The numbers of elements are not both three, or both two; or as `laplacian`.
+        The element counts are not both three, or both two; or as `laplacian`.
 
     Examples
     --------

@@ -34,7 +34,7 @@ def partial(f: Function, *variables: str) -> Function:
     f : Function
         With any outputs.
     *variables : str
-        The variables, one for each order: inputs that are numbers, such as ``"x"``, and elements of
+        The variables, one for each order: inputs that are scalars, such as ``"x"``, and elements of
         arrays, such as ``"w[0,2]"``.
 
     Returns

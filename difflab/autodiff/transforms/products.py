@@ -144,7 +144,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any: ..
 def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     """Return ``fun(*primals)`` and the function ẋ ↦ J ẋ at that point, by forward mode.
 
-    Unlike `jvp`, it computes what does not depend on the tangents once for all of them.
+    Unlike `jvp`, it computes values that do not depend on the tangents once for all of them.
 
     Parameters
     ----------

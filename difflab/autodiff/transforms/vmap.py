@@ -139,7 +139,7 @@ def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> l
 
 
 def _divided(function: Function, captured: int) -> tuple[Function, Function]:
-    """Partition at the last inputs, which all examples share: what they determine, and the rest."""
+    """Partition a function into the part that its last `captured` inputs determine and the rest."""
     first = len(function.inputs) - captured
     nodes = function.input_nodes
     return split(replace(function, input_nodes=(*nodes[first:], *nodes[:first])), captured, 0)

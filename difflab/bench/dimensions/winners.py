@@ -217,7 +217,7 @@ def pays(first: Cost, second: Cost) -> Interval | None:
 
 
 def envelope(cell: Mapping[str, Cost]) -> dict[str, Interval]:
-    """Return the numbers of calls for which each method costs least, in their order.
+    """Return the interval of call counts on which each method costs least, in ascending order.
 
     Examples
     --------

@@ -32,13 +32,13 @@ class BenchFunction:
     Attributes
     ----------
     summary : str
-        What it is, for the picture.
+        The description, for the picture.
     of : callable
         ``of(xp, x, weights)`` computes it with the array library `xp`.
     weights : callable
         Returns its arrays, given n.
     laplacian : callable
-        Returns the closed form of the Laplacian, of arrays of mpmath's numbers.
+        Returns the closed form of the Laplacian, of arrays of mpmath values.
     """
 
     summary: str

@@ -154,7 +154,7 @@ class Answered:
     prepare_seconds : float
         Seconds of preparing and the first call.
     complaint : str
-        What is wrong with the answer, or an empty text.
+        The error in the answer, or an empty text.
     ulps : float or None
         Its error in ULPs.
     """

@@ -212,7 +212,7 @@ def _named(row: SweepRow) -> str:
 
 
 def sizes(rows: Sequence[SweepRow]) -> list[int]:
-    """Return the numbers of points, in the order of the rows."""
+    """Return the point counts, in the order of the rows."""
     return list(dict.fromkeys(int(row["points"] or 0) for row in rows))
 
 

@@ -1,9 +1,9 @@
 """One model define-by-run, define-then-run, traced and compiled: cost of calls and preparing.
 
 Every way computes the value and the gradient in float64 at the same points, and its answer is
-judged as in `difflab.bench.peers.bench` before anything is timed. Its calls are timed in turns with
+judged as in `difflab.bench.peers.bench` before anything is timed. Its calls alternate with
 those of the way without preparation that it is compared with. Preparing includes the first call.
-Before that, the package is used once on another function, so that what it loads into a process is
+Before that, the package is used once on another function, so that its imports are
 not counted, and compiled code that earlier processes left on disk is not used.
 """
 
@@ -113,7 +113,7 @@ def _measured(way: Way, budget: float, ready: Prepared) -> dict[str, SweepCell]:
         return {**row, "call_seconds": times["call_seconds"]}
     row |= {**times, "baseline_prepare_seconds": base.prepare_seconds}
     if base is not found:
-        # The ratio is of calls in turns, so a drift of the machine is not in it.
+        # The ratio is of alternating calls, so a drift of the machine is not in it.
         each = times["baseline_seconds"]
         call = each * times["ratio"]
         row["break_even"] = break_even(found.prepare_seconds, call, base.prepare_seconds, each)

@@ -178,13 +178,13 @@ class Way:
     Attributes
     ----------
     name : str
-        What its users call it.
+        The name that its users use.
     package : str
         The package.
     execution : str
         One of `EXECUTIONS`.
     peer : Peer
-        What prepares it.
+        The peer that prepares it.
     baseline : str
         The name of the way without preparation that it is compared with: of the same package, or
         difflab's tensors for a package that has none.

@@ -92,7 +92,7 @@ def tasks(
     tolerances : sequence of float, optional
         By default `TOLERANCES`, or with `quick` 1e-8.
     timeout : float
-        Seconds of one row: the truth, what the way compiles, and two derivatives.
+        Seconds of one row: the truth, the compilation, and two derivatives.
     quick : bool
         Whether some problems are enough.
     """
@@ -124,12 +124,12 @@ class _Process:
 
     def measured(self, problem: SolverProblem, way: str, tolerance: float) -> dict[str, Cell]:
         """Return the row of a way."""
-        if problem.name != self._problem:  # what the packages compiled for the last one is freed
+        if problem.name != self._problem:  # the code compiled for the last one is freed
             self._worker.stop()
             self._problem = problem.name
         with environment_variables(FREED_AT_ONCE):
             running = self._worker.running()
-        # Without what the problem has cached, which need not be sent.
+        # Without the caches of the problem, which need not be sent.
         found: dict[str, Cell] = running.request(
             "measure", replace(problem), way, tolerance, timeout=self._timeout
         )
@@ -177,7 +177,7 @@ def _measured(
 def _with_peak(call: Prepared) -> tuple[int | None, tuple[Answer, float]]:
     """Return the growth of resident memory, the answer, and the seconds of a call.
 
-    What fits into memory that the process holds already does not count.
+    Allocations within memory that the process already holds do not count.
     """
 
     def timed() -> tuple[Answer, float]:

@@ -144,7 +144,7 @@ class Way:
     kinds : frozenset of str
         The kinds of problems that it can differentiate.
     prepare : callable
-        ``prepare(problem, tolerance)`` builds or compiles what its users build once, and returns
+        ``prepare(problem, tolerance)`` builds or compiles everything that is reused, and returns
         a function that differentiates. Either raises an exception where it refuses.
     package : str
         The module that it needs, beside difflab.

@@ -132,7 +132,7 @@ _MOST_POINTS = 100_000_000
 
 
 def _batch_sizes(text: str) -> list[int]:
-    """Return the numbers of points in a list, sorted, without duplicates."""
+    """Return the point counts in a list, sorted, without duplicates."""
     sizes = []
     for word in parse_names(text) or []:
         if not word.isdecimal() or not 1 <= int(word) <= _MOST_POINTS:

@@ -114,10 +114,10 @@ REMEMBERED = 4096
 
 @lru_cache(REMEMBERED)
 def recipe(rule_map: Map, arity: int, numbers: Numbers = ()) -> Recipe | None:
-    """Return the recipe of a map ``(t, y, *args)``, some of whose arguments are plain numbers.
+    """Return the recipe of a map ``(t, y, *args)``, some of whose arguments are Python scalars.
 
     The exact identities that simplify graphs then apply: x ** 2 has the derivative 2 * x, without
-    a power. A coefficient 0 is multiplied by like any other, because 0 * inf is nan; but x ** 0
+    a power. Products with the coefficient 0 are kept, because 0 * inf is nan; but x ** 0
     is 1 everywhere and has no derivative: None.
     """
     known = {slot: number for slot, number, _ in numbers}

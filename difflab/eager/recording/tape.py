@@ -1,7 +1,7 @@
 """The tape: a step for every recorded operation, linked to the steps of its arguments.
 
 The mode of the thread says whether operations are recorded (`no_grad`, `inference_mode`, …) and
-watched (`detect_anomaly`). A step holds only what the reverse sweep needs: the plan, the edges,
+watched (`detect_anomaly`). A step holds only the data of the reverse sweep: the plan, the edges,
 and the values that its rule reads.
 """
 
@@ -102,7 +102,7 @@ class enable_grad(_Switch):  # noqa: N801
 class inference_mode(_Switch):  # noqa: N801
     """Record nothing inside, ever: ``with dl.inference_mode():``, or as a decorator.
 
-    As `no_grad`, and `enable_grad` inside has no effect. What is computed or created inside cannot
+    As `no_grad`, and `enable_grad` inside has no effect. Tensors computed or created inside cannot
     be recorded later: an operation outside whose derivative needs its values, and setting
     `requires_grad` on it, raise a `TapeError`; its ``copy()`` is an ordinary tensor.
 
@@ -212,7 +212,7 @@ class TapeStep:
     slots : sequence
         The values that the rule's maps read: for t, the result and the arguments; None if unread.
     numbers : tuple
-        The slots that hold plain numbers, with the numbers: their recipes are simpler. The text
+        The slots that hold Python scalars, with their values: their recipes are simpler. The text
         of a zero tells 0.0 from -0.0.
     hooks : dict or None
         The registered hooks, which are called with the cotangent.

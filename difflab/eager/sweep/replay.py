@@ -27,7 +27,7 @@ from difflab.primitives import broadcast
 
 # --- the sweep as a graph, from the seed and the kept values to the cotangents -------------------
 # The sweep is run once on nodes. Its graph has the kernel calls of a sweep on arrays and nothing
-# else, so it computes what that did.
+# else, so it computes the same.
 
 
 class GraphValue:

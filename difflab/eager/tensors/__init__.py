@@ -1,1 +1,1 @@
-"""`Tensor`: its operators, indexing, changes in place, and construction."""
+"""`Tensor`: its operators, indexing, in-place changes, and construction."""

@@ -1,4 +1,4 @@
-"""Operators, indexing and NumPy's functions on tensors, changes in place, and views.
+"""Operators, indexing and NumPy's functions on tensors, in-place changes, and views.
 
 NumPy's functions arrive through NEP 13 and NEP 18; each is a row of the table of primitives or a
 composition of rows.
@@ -407,7 +407,7 @@ def _assign_part(array: Any, key: Any, values: Any) -> tuple[int, ...]:
 
 
 def _plain_key(key: Any) -> Any:
-    """Return a key whose tensors are arrays, those of whole numbers arrays of integers."""
+    """Return a key with its tensors converted to arrays, of integers if all elements are."""
     if isinstance(key, tuple):
         return tuple([_plain_key(entry) for entry in key])
     if not isinstance(key, TapedArray):

@@ -48,7 +48,7 @@ from difflab.graph.checks import require_flag
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.function import Function
 
-# --- conversions that leave the tape: to numbers, arrays and text --------------------------------
+# --- conversions that leave the tape: to scalars, arrays and text --------------------------------
 
 INSTEAD = (
     "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
@@ -57,7 +57,7 @@ INSTEAD = (
 
 
 class Conversions(TapedArray):
-    """Shape and values of a tensor: as numbers, arrays and text, where no derivative is lost."""
+    """Shape and values of a tensor: as scalars, arrays and text, where no derivative is lost."""
 
     __slots__ = ()
 

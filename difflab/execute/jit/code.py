@@ -1,4 +1,4 @@
-"""What code names, and whose it is: found from code objects, without running anything."""
+"""The names that code reads, and the owner of a file: from code objects, which never run."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _chains(code: CodeType, package: str | None) -> Iterator[Chain]:
 def _rest(
     listed: list[dis.Instruction], first: int
 ) -> tuple[list[str], str | None, dis.Instruction]:
-    """Return the attributes that are loaded next, the key of a call of them, and what follows."""
+    """Return the attributes loaded next, the key that indexes their call, the next instruction."""
     end = first
     while listed[end].opname in _ATTRIBUTES:
         end += 1

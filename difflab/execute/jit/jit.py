@@ -60,14 +60,14 @@ def jit(
         traced: side effects are not repeated by later calls. Random numbers are drawn by a key
         that is an argument (`difflab.random`); drawing them from `numpy.random` is an error.
     static_argnums : int or sequence of int
-        The positions of arguments that are constants of a trace, such as the number of turns of
-        a loop. They need a hash.
+        The positions of arguments that are constants of a trace, such as the number of iterations
+        of a loop. They need a hash.
     target : {"auto", "python", "numpy", "native", "cupy", "exact"}
         As in `compile`.
     dtype : {float64, float32}, optional
         The dtype in which values are computed, whatever that of the arguments; as in `compile`.
         By default that of the code: float32 if all that it computes is, as for float32 arguments;
-        else float64, and what is float32 in NumPy is rounded.
+        else float64, in which values that are float32 in NumPy are rounded.
     verify : bool
         Whether `fn` itself is run once more for each trace, on the arguments of the call that
         made it, and its value compared with that of the graph.
@@ -75,8 +75,8 @@ def jit(
     Returns
     -------
     Jitted
-        A callable with the signature of `fn`. ``explain()`` lists its traces, each with what
-        caused it and what it does not watch. On tensors and traced values, `fn` itself is called,
+        A callable with the signature of `fn`. ``explain()`` lists its traces, each with its
+        cause and its unwatched reads. On tensors and traced values, `fn` itself is called,
         so that transforms go through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are
         the same.
 
@@ -99,7 +99,7 @@ def jit(
     Notes
     -----
     Results are of the dtype of the code, or of `dtype`; those of shape () are Python floats, and
-    scalars among the arguments are taken as such. What a function can read is searched
+    scalars among the arguments stay scalars. The values that a function can read are searched
     when it is traced, in its code and in that of the functions it can call; code of installed
     packages is assumed constant. Tensors are compared by identity and version, a count of their
     changes in place, and arrays by their elements at each call: pass large ones as arguments.
@@ -137,18 +137,18 @@ class JitTrace:
     Attributes
     ----------
     function : Function
-        What was recorded. Its inputs are the leaves of the arguments, then the arrays that the
+        The recorded graph. Its inputs are the leaves of the arguments, then the arrays that the
         code read from elsewhere.
     compiled : Compiled
         The code that calls run.
     cause : str
-        Why the function was traced: what differed from the trace before.
+        Why the function was traced: the difference from the previous trace.
     where : str
         The file and the line of that: of the call, or of the code that reads a changed value.
     unwatched : dict of str to str
-        What the function reads that is not watched, and why.
+        The unwatched reads of the function, and why they are not watched.
     changed : str
-        What its own run changed of what it reads, so that the next call traces again.
+        The change that its own run made to a value that it reads: the next call traces again.
     calls : int
         How often it was called.
     """
@@ -168,7 +168,7 @@ class JitTrace:
     calls: int = field(default=0)
 
     def __post_init__(self) -> None:
-        # What `match` accepts needs no second check, unless it is converted.
+        # Arguments that `match` accepts need no second check, unless they are converted.
         converted = self.captured or self.precisions or SINGLE in self.kinds
         self.matched = self.run if converted else self.compiled.unchecked()
         self.unwatched = self.reads.unwatched
@@ -237,7 +237,7 @@ class Jitted:
         self.traces: list[JitTrace] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the function returns, by compiled code."""
+        """Return the result of the function, computed by compiled code."""
         latest = self._latest
         if latest is not None:
             leaves = latest.match(args, kwargs)
@@ -297,7 +297,7 @@ class Jitted:
         return made
 
     def _search(self, call: Call) -> Search:
-        """Find what the function can read, static arguments included."""
+        """Search the values that the function can read, static arguments included."""
         static = [(f"static argument {k}", call.args[k]) for k in call.static]
         return Search([(self._name, self._fn), *static])
 

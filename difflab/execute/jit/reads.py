@@ -1,10 +1,10 @@
-"""What a Python function can read besides its arguments, and whether it has changed.
+"""The values that a Python function can read besides its arguments, and their changes.
 
-It is found by a search (`search.py`), without running anything, in the function and in every
-function that it can call: a superset of what a run reads, except for tensors, whose reads are
-noted while the function is traced. Tensors are guarded by identity and version, arrays and buffers
-by their elements, everything else by identity or, if it is plain, by value. What cannot be watched
-is named, see `tokens.py`.
+They are found by a search (`search.py`), without running anything, in the function and in every
+function that it can call: a superset of the values that a run reads, except for tensors, whose
+reads are recorded while the function is traced. Tensors are guarded by identity and version, arrays
+and buffers by their elements, everything else by identity or, if it is plain, by value. Values that
+cannot be watched are named, see `tokens.py`.
 
 Code of the standard library and of installed packages is assumed to be constant, except for the
 variables of enclosing functions: ``functools.partial(f, 2)`` and ``dl.grad(f)`` are searched for
@@ -31,7 +31,7 @@ _FEW = 4
 
 
 class Change(NamedTuple):
-    """A value that a function can read and that is no longer what it was.
+    """A change of a value that a function can read.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Reads:
         return not self._tensors or not self.is_over()
 
     def is_over(self) -> bool:
-        """Whether a tensor was changed in place: its version never comes back."""
+        """Whether a tensor was modified in place: no version occurs twice."""
         for _, tensor, version in self._tensors:  # noqa: SIM110 - faster than any()
             if tensor.__difflab_version__() != version:
                 return True
@@ -117,7 +117,7 @@ class Reads:
             ]
 
     def change(self, search: Search) -> Change | None:
-        """Return the first value that differs from what a search finds; None if all are equal."""
+        """Return the first difference from the values of a search; None if all are equal."""
         for path, now in search.found.items():
             before = self._found.get(path)
             if before is None or before.token != now.token:
@@ -135,9 +135,9 @@ class Reads:
 
 
 def _comparison(search: Search) -> Callable[[], bool]:
-    """Return a function that compares by identity what a search has found, as code of its own.
+    """Return generated code that compares the values that a search has found by identity.
 
-    Every call of compiled code asks it, and loops over a few values take longer than the values.
+    Every call of compiled code runs it; for few values, loops cost more than the comparisons.
     """
     scope: dict[str, Any] = {"ABSENT": ABSENT, "content_of": content_of}
     lines: list[str] = []
@@ -161,7 +161,7 @@ def _comparison(search: Search) -> Callable[[], bool]:
     for names, size in search.sizes:
         compare("len({0}) != {1}", names, size)
     _compare_parts(search.containers, compare)
-    # What was there is read directly, several times faster than with a default for its absence.
+    # Values that existed are read directly, several times faster than with a default.
     lines.append("    except (KeyError, AttributeError, ValueError): return False")
     source = "\n".join(["def same():", "    try:", "        pass", *lines, "    return True"])
     exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
@@ -170,7 +170,7 @@ def _comparison(search: Search) -> Callable[[], bool]:
 
 
 def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compare) -> None:
-    """Compare what containers hold: one after the other if few, which is faster than loops."""
+    """Compare the items of containers: in straight-line code if few, which is faster than loops."""
     many = []
     for entry in containers:
         _, one, parts = entry
@@ -191,7 +191,7 @@ def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compar
 
 
 class _Parts:
-    """What containers hold, compared by identity: in loops that run in C for lists and dicts."""
+    """The items of containers, compared by identity, for lists and dicts in loops that run in C."""
 
     def __init__(self, containers: list[tuple[Any, Any, list[Any]]]) -> None:
         dicts = [(one, parts) for _, one, parts in containers if type(one) is dict]
@@ -206,7 +206,7 @@ class _Parts:
         self._sizes = [len(parts) // 2 for _, parts in dicts] + [len(parts) for _, parts in lists]
 
     def unchanged(self) -> bool:
-        """Whether every part is what it was."""
+        """Whether every item is still the same object."""
         for parts_of, one, before in self._others:
             parts = parts_of(one)
             if len(parts) != len(before) or not all(map(is_, parts, before)):

@@ -1,4 +1,4 @@
-"""The search for what a function can read: from its code and from the objects that it reaches.
+"""The search for the values that a function can read, in its code and the objects that it reaches.
 
 Nothing runs: variables are looked up in their dictionaries, attributes as they are stored, and
 types are those that objects have, whatever they say of themselves.
@@ -73,7 +73,7 @@ _IMMUTABLE = frozenset({"jax", "jaxlib"})
 
 
 class Read(NamedTuple):
-    """A value found in the search: what identifies it, its text, and the line that reads it."""
+    """A value found in the search: its token, its text, and the line that reads it."""
 
     token: Any
     shown: str
@@ -90,7 +90,7 @@ class Search:
     entries, attributes, cells, containers, arrays, tensors, results, sizes : list
         Where the values are kept, to check quickly that they are still there.
     unwatched : dict of str to str
-        What cannot be watched, and why.
+        The reads that cannot be watched, and why.
     """
 
     def __init__(self, roots: list[tuple[str, Any]]) -> None:
@@ -155,7 +155,7 @@ class Search:
         self.sizes.append((scope, len(scope)))  # an attribute may be added
 
     def _code(self, function: FunctionType) -> None:
-        """Read what code names: global variables, attributes of modules, imports."""
+        """Read the names in code: global variables, attributes of modules, imports."""
         code, scope = function.__code__, function.__globals__
         known = lines(code)
         for name in names(code):
@@ -179,7 +179,7 @@ class Search:
             self.unwatched[f".{name}()"] = _note(METHODS[name], known.get(name, ""))
 
     def _chain(self, chain: Chain, scope: dict[str, Any], around: dict[str, CellType]) -> None:
-        """Follow a chain of attributes through modules, and read what it ends at."""
+        """Follow a chain of attributes through modules, and read its last value."""
         value, path = self._root(chain, scope, around), chain.root
         for name in chain.attributes:
             path = f"{path}.{name}"
@@ -307,7 +307,7 @@ class Search:
                 self._entry(vars(value), name, f"{path}.{name}", where)
 
     def _module(self, path: str, value: ModuleType, where: str) -> None:
-        """Read what code names, if the module is the user's."""
+        """Read the variables of a module that code names, if the module is the user's."""
         if owner(module_file(value)) == "user":
             self._scope(f"global {value.__name__}", vars(value))
             if "__getattr__" in vars(value):
@@ -324,13 +324,13 @@ class Search:
         self._result(path, partial(getattr, value, "__dict__"), where)
 
     def _result(self, path: str, read: Callable[[], Any], where: str) -> None:
-        """Read what a call returns, which is compared by identity."""
+        """Read the result of a call, which is compared by identity."""
         value = read()
         self.results.append((read, value))
         self._todo.append((f"{path} value", value, where))
 
     def _weak(self, path: str, value: Any, where: str) -> None:
-        """Read what a weak reference refers to; whether it is alive is part of its token."""
+        """Read the referent of a weak reference, whose token includes whether it is alive."""
         self._contents(path, value, where)
         self._todo.append((f"{path}()", referent_of(value), where))
 
@@ -385,7 +385,7 @@ class Search:
         return bool(kind.__dictoffset__) or any("__slots__" in vars(base) for base in kind.__mro__)
 
     def _of_difflab(self, path: str, value: Any, where: str) -> None:
-        """Read the version of a tensor, or what a compiled function was made of."""
+        """Read the version of a tensor, or the function that a compiled function wraps."""
         if defines(type(value), "__difflab_version__"):
             self.tensors.append((path, value, value.__difflab_version__()))
             self._taped.append((path, value))
@@ -425,7 +425,7 @@ class Search:
 
 
 def content_of(cell: CellType) -> Any:
-    """Return what a variable of an enclosing function is, `ABSENT` if it is not assigned."""
+    """Return the value of a variable of an enclosing function; `ABSENT` if it is not assigned."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -1,4 +1,4 @@
-"""The arguments of a call: what is traced, what is static, and a fast test for equal ones."""
+"""The arguments of a call, traced or static, and a fast test for equal ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REAL = frozenset("fiub")
 
 
 class LeafType(NamedTuple):
-    """What a trace assumes of a leaf: its shape and its dtype.
+    """The shape and the dtype that a trace assumes for a leaf.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class LeafType(NamedTuple):
 
     @property
     def precision(self) -> Precision:
-        """The precision of the traced value; scalars are taken as Python numbers."""
+        """The precision of the traced value; scalars are weak, as Python scalars are."""
         if self.dtype == "float32":
             return SINGLE
         return DOUBLE if self.shape and self.dtype != "bool" else WEAK
@@ -96,7 +96,7 @@ class Call:
         return {**static, **dict(leaves)}
 
     def is_recorded(self) -> bool:
-        """Whether an argument is a traced value or a tensor, which records what is done to it."""
+        """Whether an argument is a traced value or a tensor, which records its operations."""
         return any(hasattr(leaf, "__difflab_apply__") for leaf in self.leaves)
 
     def types(self) -> tuple[LeafType, ...]:

@@ -49,7 +49,7 @@ TABLES = frozenset({"pandas", "polars"})
 
 
 def parts_of(container: Any) -> list[Any]:
-    """Return what a container holds, by the methods of its built-in base class."""
+    """Return the items of a container, by the methods of its built-in base class."""
     return parter(type(container))(container)
 
 
@@ -81,7 +81,7 @@ def _of_iterable(base: Any, container: Any) -> list[Any]:
 
 
 def token_of(value: Any) -> Any:
-    """Return what identifies a value: its contents if it is plain, else the object, its version."""
+    """Return a token of a value: its contents if it is plain, else the object, its version."""
     return tokener(type(value))(value)
 
 
@@ -198,7 +198,7 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
 
 
 def referent_of(value: Any) -> Any:
-    """Return what a weak reference or a proxy refers to, None if that is gone."""
+    """Return the referent of a weak reference or a proxy; None if it no longer exists."""
     if issubclass(type(value), weakref.ref):
         return value()
     try:
@@ -264,7 +264,7 @@ _LOADERS = re.compile(r"read_\w+|load|loadmat|loadtxt|imread|open_\w+")
 
 
 def why_unwatched(name: str, value: Any) -> str:
-    """Return what a function reads that is not watched; empty if there is nothing.
+    """Return a text that names the unwatched reads of a function; empty if there are none.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def _reads_files(name: str, value: Any) -> bool:
 
 
 def is_constant(value: Any) -> bool:
-    """Whether an object without attributes of its own can be taken for a constant.
+    """Whether an object without attributes of its own can be treated as a constant.
 
     Those are the built-in functions and the objects whose type compares them by value and gives
     them a hash: dates, paths, fractions, patterns, dtypes.
@@ -311,7 +311,7 @@ def is_constant(value: Any) -> bool:
 
 
 def position_of(value: Any) -> Any:
-    """Return how far an iterator or a file was read; None if it cannot be told.
+    """Return the position of an iterator or a file; None if it is unknown.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def position_of(value: Any) -> Any:
 
 
 def _marks(variables: dict[str, Any]) -> Iterator[Any]:
-    """Yield what identifies the variables of a frame, values by their text."""
+    """Yield tokens of the variables of a frame; plain values by their text."""
     for name, value in variables.items():
         plain = isinstance(value, bool | int | float | str)
         yield name, repr(value) if plain else id(value), position_of(value)

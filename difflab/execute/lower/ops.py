@@ -150,7 +150,7 @@ class NumpyProgram:
         return len(self.input_shapes)
 
     def computed_in(self, real: np.dtype[Any]) -> NumpyProgram:
-        """Return the same operations on numbers of another dtype; float32 needs no casts to it."""
+        """Return the same operations in another dtype; in float32, casts to float32 are dropped."""
         if real == self.real:
             return self
         made = {

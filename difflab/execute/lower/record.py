@@ -64,11 +64,11 @@ class Recorder:
         self.program.truths.update(number for number, dtype in enumerate(kinds) if dtype == BOOL)
 
     def number(self, value: Any) -> int:
-        """Return the number of a value, which may be a constant."""
+        """Return the value number of a value, which may be a constant."""
         return value.number if isinstance(value, RecordedValue) else self.constant(value)
 
     def constant(self, value: Any) -> int:
-        """Return the number of a constant; 0 and -0 are two."""
+        """Return the value number of a constant; 0 and -0 differ."""
         array = np.asarray(value)
         if array.ndim == 0 and array.dtype.kind in "iu":
             array = array.astype(FLOAT)
@@ -82,7 +82,7 @@ class Recorder:
     def emit(
         self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
     ) -> int:
-        """Append an operation unless an equal one exists; return the number of its value."""
+        """Append an operation unless an equal one exists; return its value number."""
         key = (form, detail, reads)
         number = self.found.get(key)
         if number is None:
@@ -98,7 +98,7 @@ class Recorder:
         return RecordedValue(self, number, shape, dtype)
 
     def unused(self) -> int:
-        """Return a number that no value has."""
+        """Return a new value number."""
         self.next += 1
         return self.next - 1
 
@@ -108,7 +108,7 @@ class Recorder:
         return self.unused()
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
-        """Append the operations of a form, given the numbers of its arguments."""
+        """Append the operations of a form, given the value numbers of its arguments."""
         local, known = dict(enumerate(args)), form.known
         for kind, detail, reads, number, _, dtype in form.ops:
             if known:
@@ -121,7 +121,7 @@ class Recorder:
     # --- operations on values -------------------------------------------------------------
 
     def kind_of(self, number: int) -> str:
-        """Return what a numbered value is, for `kernel_form`."""
+        """Return the kind of the value of this number, for `kernel_form`."""
         if number in self.program.known:
             return repr(self.program.known[number].item())
         return "truth" if number in self.program.truths else "number"
@@ -168,19 +168,19 @@ class StepRecorder(Recorder):
         self.numbers = {source: number for number, source in enumerate(steps.sources)}
 
     def read(self, source: int) -> int:
-        """Return the number of a value of the steps."""
+        """Return the value number of a source."""
         number = self.numbers.get(source)
         if number is None:
             number = self.numbers[source] = self.constant(self.known[source])
         return number
 
     def read_all(self, sources: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of values of the steps, in the shape of `sources`."""
+        """Return the value numbers of `sources`, in the same shape."""
         flat = [self.read(source) for source in sources.ravel().tolist()]
         return np.array(flat, dtype=np.int64).reshape(sources.shape)
 
     def kind(self, source: int) -> str:
-        """Return what a value is, for `kernel_form`."""
+        """Return the kind of a value, for `kernel_form`."""
         if source in self.known:
             return repr(self.known[source])
         return "truth" if self.numbers[source] in self.program.truths else "number"
@@ -196,7 +196,7 @@ def kernel_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
         The row.
     kinds : tuple of str
         For each argument ``"number"`` or ``"truth"``, or the text of a constant, of which the
-        kernel computes what it can.
+        kernel folds constant expressions.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def _whole(entry: Any) -> bool:
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
-    """Return the dtype of a value or an array; whole numbers count as float64."""
+    """Return the dtype of a value or an array; integer scalars count as float64."""
     if isinstance(value, RecordedValue):
         return value.dtype
     dtype: np.dtype[Any] = np.asarray(value).dtype
@@ -376,7 +376,7 @@ def as_ufuncs(
     truths : collection of int, optional
         The inputs that are truth values.
     forms : callable
-        What gives the universal functions of a row: `kernel_form`, or `expression_form`.
+        Returns the universal functions of a row: `kernel_form`, or `expression_form`.
 
     Raises
     ------
@@ -435,7 +435,7 @@ def spelled_form(
 ) -> NumpyProgram:
     """Return the kernel of an elementwise row in universal functions that a target implements.
 
-    It is the same for all numbers if it can be; a kernel that looks at its constants, such as the
+    It is the same for all constants if possible; a kernel that inspects its constants, such as the
     orders of a remainder, has a form for each of them.
 
     Parameters
@@ -443,11 +443,11 @@ def spelled_form(
     row : Primitive
         The row.
     kinds : sequence of str
-        What each argument is, as in `kernel_form`.
+        The kind of each argument, as in `kernel_form`.
     spelled : container of str
         The universal functions that the target implements.
     forms : callable
-        What gives them.
+        Returns them.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 Plain code raises where NumPy gives nan or inf and `math` raises; guarded code never raises. Machine
 code that calls the same functions of the C library as `math` computes the same bits. Where an
-operation is undefined or overflows, `math` raises and the kernel is called instead, which gives
-what IEEE 754 gives. A nan is a nan, whatever its sign.
+operation is undefined or overflows, `math` raises and the kernel is called instead, which returns
+the result of IEEE 754. A nan is a nan, whatever its sign.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ _SHORT = 80
 def _written(form: NumpyProgram, arity: int) -> tuple[list[str], str]:
     """Return assignments, and the expression of the value, over fields for the arguments.
 
-    A value that is read once is written where it is read: branches that are not taken are not
-    computed there, and raise nothing.
+    A value that is read once is inlined: branches that are not executed are not computed, and raise
+    nothing.
     """
     uses: dict[int, int] = {}
     for op in form.ops:
@@ -225,7 +225,7 @@ def called(row: Primitive) -> Callable[..., Any]:
 
 
 def computes_numbers(graph: Graph) -> bool:
-    """Whether operations compute numbers, and those on arrays only move elements to one place."""
+    """Whether all arithmetic is on scalars, and array operations only move elements."""
     arrays = graph.shape_ids != 0
     if any(row.shape is not None and row not in _MOVES for row in graph.primitives):
         return False
@@ -260,7 +260,7 @@ def _elements(keys: Sequence[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """Return an array without axes as Python's number."""
+    """Return an array without axes as a Python scalar."""
     return value if value.ndim else value.item()
 
 
@@ -343,10 +343,10 @@ def expression_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | No
     if row.shape is not None or any(kind not in ("number", "truth") for kind in kinds):
         return None
     if any(kind == "truth" and place not in row.truths for place, kind in enumerate(kinds)):
-        return None  # Python computes with whole numbers then
+        return None  # Python computes with integers then
     form = form_over(_KNOWN, row, kinds)
     if form is None or not all(form.truths.issuperset(op.reads) for op in form.ops if _joins(op)):
-        return None  # Python gives one of the numbers
+        return None  # Python returns one of the operands
     return form
 
 

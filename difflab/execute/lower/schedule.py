@@ -2,7 +2,7 @@
 
 Every target implements the same schedule: operations in order, with constant subexpressions
 folded, small integer powers as products, powers to exponents that would be rounded as quotients,
-and the steps that loops have in common taken once; and the same as scalar operations, if the
+and the steps that loops have in common executed once; and the same as scalar operations, if the
 arrays of a graph only collect scalars, or are so small that they are unrolled.
 """
 
@@ -119,7 +119,7 @@ class Schedule:
 
     @classmethod
     def started(cls, function: Function) -> tuple[Schedule, Iterator[Step]]:
-        """Return a schedule without steps, which is filled while the steps are taken."""
+        """Return an empty schedule, and an iterator over its steps that fills it."""
         schedule = cls(steps_once(function.in_floats))
         return schedule, _Scheduler(schedule).steps()
 
@@ -151,7 +151,7 @@ class _Scheduler:
         self.same: dict[int, int] = {}
 
     def steps(self) -> Iterator[Step]:
-        """Yield the steps in order; the schedule is filled when all are taken."""
+        """Yield the steps in order; the schedule is complete when the iterator is exhausted."""
         graph, known, same, found = self.graph, self.schedule.known, self.same, self.found
         rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]
@@ -364,7 +364,7 @@ class Cells:
         return self.found[key]
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
-        """Move the cells as the row moves values; gaps are filled with the constant 0."""
+        """Apply a row's data movement to the cells; gaps are filled with the constant 0."""
         if row is constant_array:
             raise UnsupportedError("one of its values is a constant array")
         if not (row.structural and args):
@@ -375,7 +375,7 @@ class Cells:
             picked = np.asarray(move(*operands))
             return picked if picked.ndim else int(picked)
         moved = np.asarray(move(*[cells + 1 for cells in operands]))
-        if row is scatter:  # each element has one place
+        if row is scatter:  # each element is moved to one index
             added = np.count_nonzero(moved) < sum([cells.size for cells in operands])
         else:
             count = move(*[np.ones_like(cells) for cells in operands])

@@ -19,7 +19,7 @@ class CustomFunction:
     Subclasses have static methods, and are applied by ``MyFunction.apply(*args)``:
 
     - ``forward(ctx, *args)`` computes the value, an array or a tuple of arrays, and saves what
-      the derivative reads by ``ctx.save_for_backward(*arrays)``; numbers may be set as
+      the derivative reads by ``ctx.save_for_backward(*arrays)``; scalars may be set as
       attributes of `ctx`.
     - ``backward(ctx, *cotangents)`` takes a cotangent ȳ of every output, finds what was saved in
       ``ctx.saved_tensors``, and returns a cotangent x̄ = Jᵀ ȳ for every argument of `forward` but
@@ -29,7 +29,7 @@ class CustomFunction:
 
     One rule suffices for its mode; a derivative in the other mode raises an
     `UnsupportedError`. Arguments that are tensors, traced values or NumPy arrays can
-    be differentiated by; all others (Python's numbers, texts, …) are settings.
+    be differentiated by; all others (Python scalars, texts, …) are settings.
 
     Notes
     -----
@@ -82,7 +82,7 @@ class CustomFunction:
         Parameters
         ----------
         *args
-            What `forward` takes after `ctx`.
+            The arguments of `forward` after `ctx`.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class CustomFunction:
         Raises
         ------
         InputError
-            There is no `forward`, or it returns something other than numbers.
+            There is no `forward`, or its result is not numeric.
         """
         if not hasattr(cls, "forward"):
             raise InputError(f"{cls.__name__} has no forward(ctx, *args)")

@@ -55,7 +55,7 @@ class _Site:
     single : bool
         Whether `forward` returns its output itself, not in a tuple.
     recorded : Function or None
-        What `forward` computes in primitive operations, if it can be recorded.
+        The primitive operations of `forward`, if it can be recorded.
     row : Primitive
         The primitive in the graph.
     """
@@ -316,7 +316,7 @@ def unpacked(whole: Node, shapes: Sequence[Shape], single: bool = False) -> list
 
 
 def _on(builder: Builder, value: Any) -> Node:
-    """Convert a value to a node; numbers and arrays become constants of their shape."""
+    """Convert a value to a node; scalars and arrays become constants of their shape."""
     if isinstance(value, Node):
         return value
     shape = shape_of(value)

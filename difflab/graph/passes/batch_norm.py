@@ -2,7 +2,7 @@
 
 With given statistics the normalisation is s·y + c with one s and one c per channel, and a
 convolution is linear in its filters: s·conv(x, W) = conv(x, s·W). So the factor moves to the
-filters, of which there are fewer numbers than of the result.
+filters, which have fewer elements than the result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fold_batch_norm(function: Function) -> Function:
     Parameters
     ----------
     function : Function
-        What `trace` returns for code with `difflab.arrays.conv2d` and `batch_norm`.
+        The graph of code with `difflab.arrays.conv2d` and `batch_norm`.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def _per_channel(value: Node, conv: _Convolution) -> Node | None:
 
 
 def _combined(row: Primitive, conv: _Convolution, change: Node, place: int) -> _Convolution:
-    """Return a row of a convolution, its argument at a place, and a change."""
+    """Fold a row into a convolution, its argument of index `place`; `change` is the other one."""
     scale, shift = conv.scale, conv.shift
     if row.signs:
         if row.signs[place] < 0:  # change − conv

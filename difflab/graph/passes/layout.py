@@ -21,7 +21,7 @@ def layout(function: Function) -> Function:
     Parameters
     ----------
     function : Function
-        What is rewritten; its values stay the same.
+        The function to rewrite; its values stay the same.
 
     Examples
     --------

@@ -27,7 +27,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     Parameters
     ----------
     function : Function
-        What is rewritten, or returned as it is.
+        The function to rewrite.
     first : int
         The node to begin at; those before it, as of a function in its derivative, stay.
 
@@ -114,7 +114,7 @@ class _Scaling:
         return self.builder.emit(row, (a[0], b[0])), a[1] + b[1]
 
     def _sum(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:
-        """Add, or double what is added to itself."""
+        """Add two values; double if they are equal."""
         return (a[0], a[1] + 1) if a == b else self._difference(row, a, b)
 
     def _difference(self, row: Primitive, a: Scaled, b: Scaled) -> Scaled:

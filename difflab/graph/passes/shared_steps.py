@@ -21,9 +21,9 @@ from difflab.primitives import index
 
 
 def steps_once(function: Function) -> Function:
-    """Take the steps once that several loops take, and return the results of all of them.
+    """Merge loops that have the same steps into one, and return the results of all of them.
 
-    Reverse mode appends a loop that also returns what the way back needs. Where the value of the
+    Reverse mode appends a loop that also returns the residuals. Where the value of the
     loop itself is wanted, too, both carry the same over the same arrays.
 
     Examples

@@ -187,7 +187,7 @@ class _Finder:
             self._new(LaneKind.CONSTANT, np.array([node]))
         if not alone.all():
             self._new(LaneKind.CONSTANT, nodes[~alone])
-        self.found.lane[nodes] = 0  # they do not decide the order of what is computed with them
+        self.found.lane[nodes] = 0  # they do not determine the order of their results
 
     def _exponents(self) -> NDArray[np.bool_]:
         """Mark the arguments that are whole exponents, which decide how a power is computed."""

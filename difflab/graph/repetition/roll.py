@@ -39,7 +39,7 @@ def rolled(function: Function, least: int | None = None) -> Function:
     Parameters
     ----------
     function : Function
-        What is computed, however it was written: text, a traced loop, a derivative.
+        The function to roll, whatever its source: text, a traced loop, a derivative.
     least : int, optional
         Graphs of fewer nodes stay as they are; by default `LEAST_NODES`, or `LEAST_OF_NUMBERS`
         where no input is an array.

@@ -1,6 +1,6 @@
 """Classes as operations on vectors: each class is written once, its arguments are gathered.
 
-Equidistant lanes are a slice, which copies nothing; others are taken by indices.
+Equidistant lanes are a slice, which copies nothing; others are gathered by indices.
 """
 
 from __future__ import annotations

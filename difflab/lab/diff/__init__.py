@@ -1,1 +1,1 @@
-"""Differences between two sets of records: what became wrong, less accurate or slower."""
+"""Differences between two sets of records: new errors, lost accuracy, slowdowns."""

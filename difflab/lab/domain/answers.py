@@ -42,7 +42,7 @@ class Answers:
     evaluations : int
         The number of points at which the function was evaluated.
     plain : Answers or None
-        What it answers for the function without the rules that this declares, if it follows them.
+        Its answers for the function without its declared rules, if it follows them.
     rules : tuple of str
         The names of the rules.
     dtype : FloatFormat

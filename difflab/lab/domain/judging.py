@@ -121,7 +121,7 @@ def judged(
     points : ndarray (N, n)
         The flattened inputs.
     methods : sequence of Answers
-        What each method answers there, all in one format.
+        The answers of each method there, all in one format.
     order : int
         1 for the Jacobian, 2 for the Hessian.
     timeout : float

@@ -129,7 +129,7 @@ class DomainComparison:
     points : ndarray (N, n)
         The sample; not part of the JSON form, as the next two.
     referred : Referred
-        What the referee found at each of them.
+        The result of the referee at each of them.
     judged : sequence of MethodJudged
         The verdicts on each method at each of them.
     regularity : mapping of str to float

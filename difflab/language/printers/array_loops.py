@@ -30,7 +30,7 @@ _BESIDE = -1
 def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
     """Return the index as an expression in the counters.
 
-    What is added comes first, so that no intermediate result is negative.
+    Terms that are added come first, so that no intermediate result is negative.
 
     Examples
     --------

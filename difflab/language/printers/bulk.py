@@ -60,8 +60,8 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> int:
     -------
     int
         The node from which on lines are still to be written. It is 0, but for large functions that
-        compute numbers, from others and from elements of arrays that they are given, before any
-        array, such as their gradient.
+        compute scalars, from scalars and from elements of input arrays, before any array, such as
+        their gradient.
     """
     printed = _printed(printer)
     elements = _elements(printer, printed)

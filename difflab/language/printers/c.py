@@ -51,7 +51,7 @@ def c(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the C function is called.
+        The name of the C function.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def c(function: Function, name: str = "f") -> str:
         inputs one after the other, in the order of ``function.inputs``, and `y` receives the
         outputs; arrays are flat and row-major. The two must not overlap.
         Intermediate arrays are on the stack or, if they are large, in memory that each call
-        allocates and frees, as is what the derivative of a `while_loop` keeps of each turn; if the
+        allocates and frees, as are the residuals of each iteration of a `while_loop`; if the
         allocation fails, all outputs are NAN. Loops and branches are statements. The graph is
         printed as it is, so that code and graph have the same operations: terms of one form
         become a loop where `difflab.graph.repetition.rolled` has made them one operation, as
@@ -179,7 +179,7 @@ class CPrinter(PackedPrinter):
         return f"const {'int' if truth else 'double'} %s = %s;"
 
     def array(self, name: str, size: int, *, truths: bool = False) -> str:
-        if self.outer is not None:  # declared once, and cleared at each turn
+        if self.outer is not None:  # declared once, and cleared in each iteration
             self.outer.add(self.outer.array(name, size))
             return f"{self.loop('i', size)} {name}[i] = 0.0;"
         self.declared.append((len(self.lines), name, size))
@@ -301,7 +301,7 @@ def cuda(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the function is called; the kernel is called ``f_points``.
+        The name of the function; the kernel is called ``f_points``.
 
     Returns
     -------

@@ -36,9 +36,9 @@ class Notation:
     definitions : mapping of str to str
         Functions of its own, in this language, that `functions` call, by name.
     exponent, whole : str
-        What is before the exponent of a number, and behind a number without one.
+        The text before the exponent of a literal, and behind a literal without one.
     constants : mapping of str to str
-        What it writes for NAN and INFINITY.
+        The spellings of NAN and INFINITY.
     choice : str
         The value ``{1}`` where the condition ``{0}`` holds, otherwise ``{2}``.
     conjunction, disjunction, negation : str

@@ -71,7 +71,7 @@ def fortran(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the subroutine is called; the module is called ``f_module``.
+        The name of the subroutine; the module is called ``f_module``.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Functions of numbers that printed code defines before it calls them."""
+"""Functions of scalars that printed code defines before it calls them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Helpers:
     Attributes
     ----------
     templates : dict of Primitive to str
-        How they are called, or what is written instead.
+        The templates of their calls, or of the inlined expressions.
     texts : dict of str to str
         Their definitions by name, each behind those that it calls.
     forms : list of TemplateForm
-        The forms of what they consist of.
+        The forms of the functions that they consist of.
     """
 
     templates: dict[Primitive, str] = field(default_factory=dict)

@@ -57,7 +57,7 @@ def javascript(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the JavaScript function is called.
+        The name of the JavaScript function.
 
     Returns
     -------

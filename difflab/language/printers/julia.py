@@ -77,7 +77,7 @@ def julia(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the Julia function is called.
+        The name of the Julia function.
 
     Returns
     -------

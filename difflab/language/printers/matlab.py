@@ -143,7 +143,7 @@ def matlab(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the MATLAB function is called.
+        The name of the MATLAB function.
 
     Returns
     -------

@@ -23,7 +23,7 @@ class PackedPrinter(StraightLinePrinter):
     function : Function
         The function to print.
     name : str
-        What the printed function is called.
+        The name of the printed function.
     outer : PackedPrinter, optional
         The printer of the function around, if this is a block in it.
     helpers : Helpers, optional
@@ -54,7 +54,7 @@ class PackedPrinter(StraightLinePrinter):
 
     @abstractmethod
     def assign_array(self, name: str, value: str, size: int) -> None:
-        """Write what gives an array the elements of another."""
+        """Write the statement that copies the elements of an array to another."""
 
     def advance(self, changes: Sequence[Change]) -> None:
         """Write assignments as if at once."""
@@ -117,7 +117,7 @@ def _unused(name: str, used: list[str], suffix: str) -> str:
 class TranslatedPrinter(PackedPrinter):
     """Printer of a language that differs from C in its notation and its statements.
 
-    Truth values are not numbers: an expression of one is turned into the other where needed.
+    Truth values are not floats: expressions of either are converted to the other where needed.
     """
 
     @abstractmethod

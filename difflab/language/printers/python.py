@@ -51,7 +51,7 @@ def python(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the Python function is called.
+        The name of the Python function.
 
     Returns
     -------

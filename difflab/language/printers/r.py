@@ -82,7 +82,7 @@ def r(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the R function is called.
+        The name of the R function.
 
     Returns
     -------

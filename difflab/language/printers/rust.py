@@ -84,7 +84,7 @@ def rust(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the Rust function is called.
+        The name of the Rust function.
 
     Returns
     -------

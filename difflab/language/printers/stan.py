@@ -79,7 +79,7 @@ def stan(function: Function, name: str = "f") -> str:
     function : Function
         A function, parsed or derived.
     name : str
-        What the Stan function is called.
+        The name of the Stan function.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Statements of printed code, by their forms in a language: loops, branches and checkpoints.
 
-The function inside becomes a block, printed with the names of what surrounds it: a `scan` is a
+The function inside becomes a block, printed with the names of the enclosing code: a `scan` is a
 ``for``, a `while_loop` a ``while``, a `cond` an ``if``.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Change = tuple[str, str, int | None]
 """A variable, its next value, and the size of an array."""
 
-# --- the forms of a language: templates, and methods for what templates do not say ---------------
+# --- the forms of a language: templates, and methods where templates do not suffice --------------
 
 
 class StatementForms(ABC):
@@ -37,7 +37,7 @@ class StatementForms(ABC):
     Attributes
     ----------
     end, assigns : str
-        What ends a statement, and what is between a variable and its value.
+        The end of a statement, and the text between a variable and its value.
     adds, added : str, int
         How ``{1}`` is added to ``{0}``, and the precedence that ``{1}`` needs there.
     for_loop, backwards : str
@@ -49,11 +49,11 @@ class StatementForms(ABC):
     otherwise : str
         The head of the other branch.
     opening : str
-        What opens a block behind such a head; a loop over one statement does without.
+        The opening of a block behind such a head; a loop over one statement does without.
     end_loop, end_branch : str
         The ends of loops and branches.
     new_tape : str
-        The line that creates the list ``{0}``, whose items are ``{1}`` numbers; empty if there are
+        The line that creates the list ``{0}``, whose items are ``{1}`` floats; empty if there are
         no lists that grow.
     """
 
@@ -253,7 +253,7 @@ def statements(printer: StraightLinePrinter, control: Any, values: Sequence[str]
     printer : StraightLinePrinter
         The printer of the function around.
     control : Branches, Checkpoint, Loop, WhileLoop or WhileLoopVjp
-        What the row holds.
+        The control flow of the row.
     values : sequence of str
         The arguments.
     out : str
@@ -284,7 +284,7 @@ def on_numbers(
     values: Sequence[str],
     names: list[str] | None,
 ) -> list[str]:
-    """Write a branch or a loop over numbers, and return the variables of its outputs.
+    """Write a branch or a loop on scalars, and return the variables of its outputs.
 
     A branch assigns `names`, or new variables where that is None.
     """
@@ -311,9 +311,9 @@ def on_numbers(
 
 
 def in_sequence(changes: Sequence[Change]) -> Sequence[Change] | None:
-    """Return changes of numbers in an order in which none reads what was assigned before it.
+    """Return scalar assignments in an order in which none reads a variable assigned before it.
 
-    None where there is no such order, or an array among them.
+    None if there is no such order, or one assigns an array.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
     function : Function
         The function to print.
     name : str
-        What the printed function is called.
+        The name of the printed function.
     outer : StraightLinePrinter, optional
         The printer of the function around, if this is a block in it.
     helpers : Helpers, optional
@@ -112,7 +112,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         self._begin()
 
     def _begin(self) -> None:
-        """Set what a language keeps beside the lines, and name the inputs."""
+        """Initialize the state that a language keeps beside the lines, and name the inputs."""
 
     def template(self, row: Primitive) -> str:
         """Return the primitive's template in this language; empty if that lacks the function."""
@@ -127,7 +127,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
 
     @abstractmethod
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        """Return a function of numbers with the lines printed so far and the given value."""
+        """Return a function of scalars with the lines printed so far and the given value."""
 
     def definitions(self) -> dict[str, str]:
         """Return the functions that the code calls and that the language lacks, by name."""
@@ -251,7 +251,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         lowered(self, node, row)
 
     def last_branch(self) -> int | None:
-        """Return the branch over numbers whose value is the only output, if it is one."""
+        """Return the branch on scalars whose value is the only output; None if there is none."""
         (output, *others) = self.view.outputs
         row, below = self.view.rows[output], self.view.children[output]
         if others or row is not index or self.view.uses[output] != 1:
@@ -262,7 +262,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         return below[0] if isinstance(inner.holds, Branches) else None
 
     def _controlled(self, node: int, row: Primitive, children: Sequence[int]) -> bool:
-        """Write a branch or a loop of numbers, or name its output; whether the node is one."""
+        """Write a branch or a loop on scalars, or name its output; return False for other nodes."""
         if row.name == CONTROL:
             values = [self.expression(child) for child in children]
             if isinstance(row.holds, Branches):

@@ -297,7 +297,7 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
 
 
 def _first_values(printer: StraightLinePrinter) -> Iterator[list[int]]:
-    """Yield the arguments that a branch or a loop of numbers reads once, before it begins."""
+    """Yield the arguments that a branch or a loop on scalars reads once, before it begins."""
     if any(row.name == CONTROL for row in printer.graph.primitives):
         for node, row in enumerate(printer.view.rows):
             if row is not None and row.name == CONTROL and printer.view.uses[node]:

@@ -10,7 +10,7 @@ rounding: the derivative has the digits that the function has.
 The step is ``2^-100 |x|``. No singularity but one at x itself is nearer than a unit in the
 last place, ``2^-53 |x|``, so that the relative error ``(h/L)^2`` is below ``2^-94``
 whatever length L the function changes over; a still smaller step would gain nothing and
-push the imaginary parts of small derivatives below the normal numbers.
+push the imaginary parts of small derivatives into the subnormal range.
 
 Sources: W. Squire and G. Trapp, *Using complex variables to estimate derivatives of real
 functions*, SIAM Review 40 (1998); J. R. R. A. Martins, P. Sturdza and J. J. Alonso, *The
@@ -50,7 +50,7 @@ def complex_steps(x: Array) -> Array:
     """Return the imaginary step for each component of `x`.
 
     At zero, where no unit in the last place gives a length, and near the smallest
-    numbers, where ``2^-100 |x|`` would vanish, the step is as short as possible.
+    floats, where ``2^-100 |x|`` would vanish, the step is as short as possible.
     """
     size = np.abs(x)
     steps = np.maximum(2.0**-100 * size, np.minimum(2.0**-960, 2.0**-40 * size))
@@ -59,7 +59,7 @@ def complex_steps(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class PreparedComplexStep:
-    """A function that accepts complex numbers, ready to be evaluated at points."""
+    """A prepared derivative by complex steps, evaluated at points."""
 
     problem: Problem
     size: Size | None = None
@@ -118,7 +118,7 @@ COMPLEX_STEP = ComplexStep()
 
 
 def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
-    """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
+    """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)``, with i h added to one component.
 
     The steps are ``(n,)``, or ``(N, n)`` where every point has its own. A function that returns
     real values for complex points gives zeros; the comparison with central differences shows
@@ -177,7 +177,7 @@ def _unlike_central(
 
 
 def _beside(sampler: Sampler, points: Array, moved: NDArray[Any]) -> NDArray[Any]:
-    """Return the values ``(K, N, n, m)`` with each component in turn at its K `moved` ones."""
+    """Return the values ``(K, N, n, m)`` with one component replaced by its K `moved` values."""
     ways, count, n = moved.shape
     out = np.empty((*moved.shape, sampler.m), dtype=moved.dtype)
     block = max(1, sampler.rows // (ways * count))
@@ -221,7 +221,7 @@ def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array
 
     steps = complex_steps(x)
 
-    # Not divided by the steps, so that values near the smallest numbers are recognized.
+    # Not divided by the steps, so that values near the smallest floats are recognized.
     def gradient(points: NDArray[Any]) -> NDArray[Any]:
         return _imaginary(sampler, points, steps)[:, :, 0]
 

@@ -1,7 +1,7 @@
 """Functions as Python code over NumPy, JAX and PyTorch.
 
-The text follows from what the peers run: NumPy's kernels, and the functions that JAX and PyTorch
-have for some of them.
+The text is derived from the kernels that the peers run: NumPy's, and the functions that JAX and
+PyTorch have for some of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def numpy_code(function: Function, name: str = "f") -> str:
     Returns
     -------
     str
-        The source of a function whose arguments are the inputs in order, as numbers or arrays of
+        The source of a function whose arguments are the inputs in order, as scalars or arrays of
         their shapes. Several outputs are returned as a tuple. Where a function is undefined, the
         result is nan.
 
@@ -209,7 +209,7 @@ def _under_numpys_names(spelling: LibrarySpelling) -> NumpyNames:
 class _Code:
     """The body of one function.
 
-    A subclass may change what an operation takes and gives, by `operand` and `result`.
+    A subclass may change the operands and the result of an operation, by `operand` and `result`.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class _Code:
         return found
 
     def _row(self, node: int, row: Primitive) -> Any:
-        """Return the expression of an operation: an operator, or what its kernel writes."""
+        """Return the expression of an operation: an operator, or the code that its kernel emits."""
         children, params = self.view.children[node], self.function.graph.params(node)
         if row.holds is not None:
             raise UnsupportedError(f"{self.title} code has no form of '{row.name}'")

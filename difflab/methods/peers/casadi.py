@@ -106,7 +106,7 @@ def _bound(compiled: Any, point: Array, results: Sequence[Array]) -> Callable[[]
     buffer.set_arg(0, point.reshape(-1).data)
     for number, result in enumerate(results):
         buffer.set_res(number, result.reshape(-1).data)
-    # The buffer holds addresses: what is behind them must live as long as the call.
+    # The buffer holds addresses: the memory must live as long as the call.
     vars(run)["kept"] = buffer, compiled, point, results
     trigger: Callable[[], None] = run
     return trigger

@@ -49,7 +49,7 @@ class AlongLines(Jax):
         return values[0], slopes.T
 
     def ruled(self, f: Callable[[Any], Any], x: Any, v: Any) -> tuple[Any, Any, Any]:
-        """Return what `along` does; an operation without a rule is refused."""
+        """Return the result of `along`; an operation without a rule raises `UnsupportedError`."""
         try:
             return self.along(f, x, v)
         except (AssertionError, KeyError) as error:

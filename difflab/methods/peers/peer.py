@@ -39,7 +39,7 @@ class CallAdapter:
     arguments : callable
         Converts points ``(n,)`` or ``(N, n)`` to the arguments of `call`.
     result : callable
-        Converts what `call` returns to value ``()`` or ``(N,)`` and gradient, shaped as the
+        Converts the result of `call` to value ``()`` or ``(N,)`` and gradient, shaped as the
         points.
     form : str
         The call as its users write it; empty for the usual one.
@@ -122,7 +122,7 @@ class Peer:
 
     @property
     def requirement(self) -> str:
-        """What ``pip install`` adds the package with."""
+        """The requirement by which ``pip install`` adds the package."""
         return f"'difflab[{self.extra or self.name}]'"
 
     def missing(self) -> str | None:

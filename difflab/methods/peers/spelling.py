@@ -187,7 +187,7 @@ class _StraightLineSource:
         if not args:
             self.scope[f"v{node}"] = self.spelling.operation(row)(**params)
             return
-        # Only operators accept Python numbers, and only with an array as the other operand.
+        # Only operators accept Python scalars, and only with an array as the other operand.
         operator = self.spelling.operators.get(row.name)
         if operator is not None and not self.constants.issuperset(args):
             self.lines.append(f"v{node} = {operator.format(*[self.plain[arg] for arg in args])}")

@@ -157,7 +157,7 @@ def _names(n: int) -> list[str]:
 
 
 def _whole(order: Any) -> int:
-    """Return the order of a Bessel function, which SymbAnaFis has for whole numbers."""
+    """Return the order of a Bessel function; SymbAnaFis has integer orders only."""
     try:
         number = known_order(order)
     except (TypeError, ValueError):

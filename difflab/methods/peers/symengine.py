@@ -150,7 +150,7 @@ class SymengineInterpreter(SympyInterpreter):
 
 
 def _names(symengine: Any) -> dict[str, Any]:
-    """Return piecewise definitions of what SymEngine, for complex symbols, cannot differentiate."""
+    """Return piecewise forms of functions that SymEngine, whose symbols are complex, rejects."""
     piecewise = symengine.Piecewise
     return {
         "Abs": lambda x: piecewise((x, x > 0), (-x, True)),

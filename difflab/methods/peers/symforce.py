@@ -1,6 +1,6 @@
 """SymForce: symbolic derivatives, as generated Python code with common subexpressions shared.
 
-SymForce brings a SymEngine of its own, which is installed in the place of the package
+SymForce brings a SymEngine of its own, which is installed instead of the package
 ``symengine``: one environment cannot have both.
 """
 

@@ -43,7 +43,7 @@ class Torch(ArrayPeer):
         return {"torch": torch}
 
     def of_code(self, problem: Problem) -> PeerCall:
-        """Return the same of Python code; a tensor that it turns into a number is refused."""
+        """Return the derivative of Python code; it must not convert tensors to scalars."""
         call = self.differentiated(self.packed_code(problem), problem.n, problem.m, problem.order)
 
         def strict(x: Array) -> Any:
@@ -143,7 +143,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
     """Return PyTorch's functions for NumPy's names."""
 
     def chosen(condition: Any, a: Any, b: Any) -> Any:
-        """Choose in float64: of two Python numbers PyTorch chooses in its default type."""
+        """Select in float64; of two Python scalars, `torch.where` selects in its default dtype."""
         alone = not (torch.is_tensor(a) or torch.is_tensor(b))
         return torch.where(condition, lifted(a) if alone else a, b)
 

@@ -61,7 +61,7 @@ class Tvm(BatchPeer):
     }
 
     def names(self) -> Mapping[str, Any]:
-        """Return Relax's operators, and what makes a number a tensor."""
+        """Return Relax's operators, and the conversion of a scalar to a tensor."""
         from tvm import relax
 
         return {"op": relax.op, "number": _lifted}

@@ -147,7 +147,7 @@ def _named(function: str, value: WrittenValue) -> WrittenValue:
 
 
 def _heaviside(x: WrittenValue, half: float = 0.5) -> WrittenValue:
-    """Warp's step is the other one: 1 for negative numbers, 0 for all others."""
+    """The step function, as 1 less Warp's, which is 1 for negative x and 0 otherwise."""
     return WrittenValue(f"wp.where({x.text} == 0.0, {half}, 1.0 - wp.step({x.text}))", "")
 
 

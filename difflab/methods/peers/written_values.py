@@ -52,7 +52,7 @@ class WrittenName(ModuleType):
     arrays : str
         The array module that it belongs to: ``np``, ``jnp`` or ``torch``.
     thing : object
-        What the name means: a name that the library lacks is refused.
+        The object of that name: a name that the library lacks is refused.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def operated(template: str, values: Sequence[Any], compute: Any) -> WrittenValue
 
 
 def _shape_of(compute: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shape:
-    """Return the shape of what NumPy computes of arrays of these shapes."""
+    """Return the shape of NumPy's result for arrays of these shapes."""
     with np.errstate(all="ignore"):
         found = compute(
             *map(_sample, args), **{name: _sample(value) for name, value in kwargs.items()}
@@ -384,7 +384,7 @@ def written_text(value: Any) -> str:
         names = list(signature(value).parameters)
         found = value(*[WrittenValue(name, "") for name in names])
         return f"lambda {', '.join(names)}: {written_text(found)}"
-    if isinstance(value, type):  # a kind of numbers, such as np.int64
+    if isinstance(value, type):  # a scalar type, such as np.int64
         return f"np.{value.__name__}"
     if isinstance(value, np.ndarray) and not value.size:  # a list has no shape
         return f"np.zeros({written_text(value.shape)}, np.{value.dtype})"

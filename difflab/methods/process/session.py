@@ -17,7 +17,7 @@ from difflab.methods.timer import LoopCall, elapsed, in_loop, peak_of
 
 
 class DerivativeSession(ABC):
-    """The derivatives of one method, by the numbers that the other process assigned."""
+    """The derivatives of one method, keyed by the ids that the other process assigned."""
 
     def __init__(self) -> None:
         self._derivatives: dict[int, Any] = {}

@@ -35,7 +35,7 @@ from difflab.methods.timer import Stopwatch
 
 Expressions = list[Any]
 GeneratedCode = Callable[[list[float]], list[Any]]
-Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns
+Shared = tuple[list[tuple[Any, Any]], Expressions]  # the result of `cse`
 
 REPORT_INTERVAL = 0.005  # seconds between two progress reports of a loop with many short steps
 
@@ -44,7 +44,7 @@ def handlers(report: ReportProgress) -> Handlers:
     """Return the handlers of this process, after using every part of SymPy once.
 
     SymPy imports much of itself on first use; that is part of starting the process, not of the
-    first derivative. What `simplify` imports does not depend on its argument.
+    first derivative. The imports of `simplify` do not depend on its argument.
     """
     x, y = sympy.symbols("x y", real=True)
     warm = [sympy.diff(sympy.log(x) * sympy.sin(x * y), v) for v in (x, y)]
@@ -327,7 +327,7 @@ def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
 
 
 def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) -> tuple[int, int]:
-    """Return the operations and the distinct leaves of what `sympy.cse` returned."""
+    """Return the number of operations and of distinct leaves in a result of `sympy.cse`."""
     pairs = list(replacements)
     expressions = [*(shared for _, shared in pairs), *reduced]
     operations, _ = tree_size(expressions)
@@ -339,7 +339,7 @@ def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) ->
 def _taken_apart(a: Any) -> tuple[int, int, list[Any]]:
     """Return the operations and leaves of `a` itself, and its operands.
 
-    `sympy.count_ops` decides what an operation is: ``a - b`` is one, and so is ``1/x``.
+    Operations are those of `sympy.count_ops`: ``a - b`` is one, and so is ``1/x``.
     """
     if a.is_Rational:
         return (0 if a is sympy.S.One else int(a.p < 0) + int(a.q != 1)), 1, []

@@ -33,7 +33,7 @@ def view(result: DomainComparison) -> Summary:
 
 
 def csv(result: DomainComparison) -> str:
-    """Return the points as CSV (RFC 4180), numbers in full.
+    """Return the points as CSV (RFC 4180), floats in full precision.
 
     A row has the number of the point, the inputs, the referee's status, whether it is proved, the
     method, its verdict, its largest errors (empty where there is none) and the reason of the
@@ -106,6 +106,6 @@ def _messages(judged: MethodJudged) -> NDArray[Any]:
 
 
 def _cells(column: NDArray[Any]) -> list[object]:
-    """Return the cells of a column: numbers in full, texts that no spreadsheet computes."""
+    """Return the cells of a column: floats in full precision, texts guarded against evaluation."""
     texts = (clean(cell) if isinstance(cell, str) else cell for cell in column.tolist())
     return [guarded(cell) if isinstance(cell, str) else cell for cell in texts]

@@ -59,7 +59,7 @@ def by_path(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Vector:
-    """The leaves of a tree that hold floating-point numbers, one after the other."""
+    """The floating-point leaves of a tree, in order."""
 
     def __init__(self, tree: Any, root: str) -> None:
         self.root = root
@@ -85,7 +85,7 @@ class _Vector:
         return {library_of(leaf.original) for leaf in self.leaves}
 
     def numbers(self) -> Array:
-        """Return all real numbers as float64; do not write to them."""
+        """Return all real elements as float64; do not write to them."""
         parts = [leaf.numbers() for leaf in self.leaves]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
@@ -152,12 +152,12 @@ class _Vector:
 
 
 class Point(_Vector):
-    """A tree of arguments; its ``n`` real numbers are what a function is differentiated by.
+    """A tree of arguments, whose ``n`` real elements a function is differentiated by.
 
     Parameters
     ----------
     tree : Any
-        Dicts, lists, tuples, dataclasses and named tuples around arrays and numbers. Integers,
+        Dicts, lists, tuples, dataclasses and named tuples around arrays and scalars. Integers,
         strings and other leaves are settings.
     root : str
         The name of the tree in messages; if it is empty, the keys of a dict are names.
@@ -217,7 +217,7 @@ class Point(_Vector):
     ) -> tuple[Any, Array]:
         """Return the tree displaced by `t` times `along`, and sums of the displacements.
 
-        Only the numbers from `start` to `stop` move, as `Leaf.displaced` says.
+        Only the elements from `start` to `stop` are displaced, as in `Leaf.displaced`.
         """
         stop = self.n if stop is None else stop
         starts, total = self.starts.tolist(), np.zeros(len(weights))
@@ -244,7 +244,7 @@ class Point(_Vector):
         return None
 
     def rows(self, gradient: Any, outputs: Outputs) -> Array:
-        """Return a gradient under test as the Jacobian ``(m, n)`` of real numbers.
+        """Return a gradient under test as the real Jacobian ``(m, n)``.
 
         Raises
         ------
@@ -320,7 +320,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 class Outputs(_Vector):
-    """The result of a function: its ``m`` real numbers."""
+    """The result of a function: its ``m`` real elements."""
 
     def __init__(self, tree: Any) -> None:
         super().__init__(tree, "y")
@@ -347,7 +347,7 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
     Raises
     ------
     GradientMismatch
-        It is no array of numbers.
+        It is not numeric.
     """
     value = without_parts(value, what, GradientMismatch)
     found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)

@@ -82,7 +82,7 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
             parts = parts or [part]
             hint = hint or _hint(check, gradient, found, part.start)
             break
-        if seen.along[part.start] == 0.0:  # named before: what remains is in no other component
+        if seen.along[part.start] == 0.0:  # named before: the remainder is in no other component
             break
         along = seen.along.copy()
         along[part.start] = 0.0
@@ -98,7 +98,7 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
         if parts:
             break
         seen = judged_along(check.probe, gradient, along, check.cotangent, doubted=seen)
-        # What neighbouring arguments change was part of the first verdict.
+        # Changes by neighbouring arguments were part of the first verdict.
         seen = replace(seen, margin=max(seen.margin, found.margin))
         if not seen.wrong:
             return
@@ -173,7 +173,7 @@ def _mismatch(
 
 
 def _telling_digits(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with as many digits as show where they differ.
+    """Return the texts of two floats with enough digits to show their difference.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _element(check: GradientCheck, index: int, half: float) -> Component:
 def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:
     """Return the likely mistake in the array that holds a wrong component; empty if unknown.
 
-    What the gradient would be right for is compared along two directions in that array.
+    The derivatives for which the gradient would be correct are compared along two directions.
     """
     point = check.point
     which, _ = point.leaf_at(index)

@@ -152,7 +152,7 @@ class GradientCheck:
         """Check every component in float64."""
         point, values = self.point, self.probe.center
 
-        # Methods take what a function of one array returns, of complex numbers too.
+        # Methods accept any result of a function of one array, also complex ones.
         values_of = self.f if isinstance(point, ArrayPoint) else self.probe
 
         def packed(x: Array) -> Any:

@@ -298,7 +298,7 @@ def report(
     """Raise an error or emit a warning about the components that did not pass.
 
     `root` is the name of the arguments, empty for several; `explain` returns the likely mistake
-    where the numbers alone do not show it.
+    where the values alone do not show it.
     """
     __tracebackhide__ = True
     if not (verdicts.wrong.any() or verdicts.unjudged.any()):

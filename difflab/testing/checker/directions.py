@@ -53,7 +53,7 @@ class Directional:
     size : float
         The size of its terms.
     margin : float
-        What the error may be: its bar, and the rounding of the gradient.
+        The tolerance of the error: its bar, and the rounding of the gradient.
     trusted : float
         Share of the derivative above which the bar is too wide for a verdict.
     """

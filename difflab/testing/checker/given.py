@@ -201,7 +201,7 @@ def _copied(value: Any) -> Any:
 
 
 def numbers_of(value: Any) -> Any:
-    """Return an argument as `f` is called with it: a list of numbers as an array."""
+    """Return an argument as `f` is called with it: a list of scalars as an array."""
     if not isinstance(value, list | tuple) or is_tree(value):
         return value
     return host_reals(value, "an argument")
@@ -256,7 +256,7 @@ def parameter_name(f: Callable[..., Any]) -> str:
 
 
 class ArrayPoint(Point):
-    """One array of numbers, whose function and gradient may return what NumPy makes arrays of.
+    """One array, whose function and gradient may return any value that NumPy converts to arrays.
 
     The function is called with a float, or an array of float64.
     """
@@ -274,7 +274,7 @@ class ArrayPoint(Point):
         return _argument(numbers.reshape(self.shape))
 
     def outputs(self, result: Any) -> Outputs:
-        """Return the real numbers that the function returned."""
+        """Return the real result of the function."""
         values = real_array(result, "f does not return real numbers", PointError)
         if not values.size:
             raise PointError("f returns an empty array: there is nothing to differentiate")

@@ -1,4 +1,4 @@
-"""Leaves of trees of arguments: arrays of NumPy and other libraries, and Python's numbers.
+"""Leaves of trees of arguments: arrays of NumPy and other libraries, and Python scalars.
 
 JAX, PyTorch and CuPy are known by name, others by the Python array API standard.
 
@@ -88,11 +88,11 @@ class Leaf:
         return EPSILON[self.dtype]
 
     def copy(self) -> Any:
-        """Return a flat copy of the real numbers, in the dtype."""
+        """Return a flat copy of the real elements, in the dtype."""
         return _real(np.array(self._on_host()).reshape(-1))
 
     def flat(self) -> Any:
-        """Return the flat real numbers, in the dtype, without a copy where possible."""
+        """Return the flat real elements, in the dtype, without a copy where possible."""
         return _real(self._on_host().reshape(-1))
 
     def read(self, flat: Any, start: int, stop: int) -> Array:
@@ -111,7 +111,7 @@ class Leaf:
         return self._like_original(array)
 
     def numbers(self) -> Array:
-        """Return all real numbers as float64; do not write to them."""
+        """Return all real elements as float64; do not write to them."""
         return self.read(self.flat(), 0, self.size)
 
     def changed(self, argument: Any) -> bool:

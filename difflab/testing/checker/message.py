@@ -70,7 +70,7 @@ def precision_text(dtype: str, name: str = "yours") -> str:
 
 
 def guesses(yours: Array, shape: tuple[int, ...], *, complex_: bool) -> Iterator[tuple[str, Array]]:
-    """Yield the correct gradients that each mistake would turn into this one, with its name.
+    """Yield each mistake's name and the correct gradient that it would change to this one.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def factor_text(ratio: float, sizes: dict[str, int]) -> str:
 
 
 def _simple_factor(ratio: float) -> str:
-    """Return a factor as a fraction of small whole numbers; empty if it is none.
+    """Return a factor as a fraction of small integers; empty if it is none.
 
     Examples
     --------

@@ -55,7 +55,7 @@ def pulled(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array
 
 
 def _packed(vector: Point | Outputs, leaves: Sequence[Any], conjugate: bool) -> Array:
-    """Return derivatives of the leaves, None for zero, as one vector of real numbers."""
+    """Return derivatives of the leaves, None for zero, as one real vector."""
     parts = []
     for leaf, derivative in zip(vector.leaves, leaves, strict=True):
         if derivative is None:

@@ -245,7 +245,7 @@ class Probe:
     outputs : Outputs
         The result at the point.
     center : ndarray (m,)
-        Its numbers.
+        Its elements.
     rounding : ndarray (m,)
         The error of one value: the spacing of its dtype, or the difference of two calls.
     eps : float

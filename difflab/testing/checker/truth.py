@@ -187,7 +187,7 @@ class CheckSettings:
     rtol, atol : float
         Tolerances beside the error bar: relative to the derivative, and absolute.
     unjudged : str
-        What follows if a component cannot be judged: ``"fail"`` or ``"warn"``.
+        The consequence if a component cannot be judged: ``"fail"`` or ``"warn"``.
     method : str
         The numeric method.
     """

@@ -194,7 +194,7 @@ class Campaign:
 
         try:
             with warnings.catch_warnings():
-                # Of the strategy's own length, and of what methods warn at extreme points.
+                # Of the strategy's own length, and of methods at extreme points.
                 warnings.simplefilter("ignore")
                 trial()
         except (_Found, Flaky):  # a package may give two answers; the first one is kept

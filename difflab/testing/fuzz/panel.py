@@ -73,7 +73,7 @@ def programs(draw: st.DrawFn, rows: Sequence[Primitive] = tuple(_ROWS)) -> Progr
 
     Some operands are mapped into the domain of their operation and others are not, so that a
     point may also lie on a kink, close to an edge or where intermediate results are extreme. The
-    operations are drawn as numbers, which shrinks in few steps.
+    operations are drawn as integers, which shrink in few steps.
     """
     reduction = draw(st.sampled_from((*[""] * len(_REDUCTIONS), *_REDUCTIONS)))
     values = ["v", "x"] if reduction else ["x", "y"]

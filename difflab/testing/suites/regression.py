@@ -131,7 +131,7 @@ def _named(gradients: Any) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """Return the leaves of a tree with their paths; a list of numbers is one array."""
+    """Return the leaves of a tree with their paths; a list of scalars is one array."""
     leaves, structure = flatten(value)
     nested = [token[0] for token in structure.tokens]
     if all(kind in (list, tuple, "leaf") for kind in nested) and not any(map(np.ndim, leaves)):

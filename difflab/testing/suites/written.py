@@ -92,7 +92,7 @@ class WrittenTest:
         return literals[0] if len(point) == 1 else f"({', '.join(literals)})"
 
     def _passed(self) -> str:
-        """Return the arguments of the check; lists of numbers become arrays, trees have arrays."""
+        """Return the arguments of the check; lists of scalars become arrays, trees have arrays."""
         return ", ".join(
             f"np.array({name}, dtype=float)" if shape else name
             for name, shape in self.parameters.items()

@@ -91,7 +91,7 @@ class ArrayLowering(Recorder):
         row, shape = step.row, self.schedule.shape(step.node)
         dtype = BOOL if row.boolean else FLOAT
         if not any(isinstance(arg, RecordedValue) for arg in args):
-            if may_be_long(row):  # not run turn by turn
+            if may_be_long(row):  # not run one iteration at a time
                 return self.add(OpForm.KERNEL, (row, ()), args, shape, dtype)
             return np.asarray(row.computer(np)(*map(np.asarray, args), **step.params))
         if row.shape is None and shape == ():
@@ -133,7 +133,7 @@ class ArrayLowering(Recorder):
         return self._placed(parts, keys, shape, overlap=not _apart(keys))
 
     def packed(self, *parts: Any, ranks: tuple[int, ...]) -> Any:
-        """Place flattened parts one behind the other."""
+        """Concatenate flattened parts."""
         shape = _result_shape(pack, parts, ranks=ranks)
         return self._placed([_flat(part) for part in parts], _packed_keys(parts), shape)
 

@@ -372,7 +372,7 @@ class PointTarget:
         return source, self._loaded(source, scope)
 
     def unchecked(self, structure: Structure | None) -> Callable[..., Any]:
-        """Return a method for a sequence of what the checks of `entry` accept."""
+        """Return a method for a sequence of values that the checks of `entry` accept."""
         run, scope = self._run("*values", structure)
         return self._loaded("\n".join(["def call(self, values):", *run]), scope)
 

@@ -29,7 +29,7 @@ class CudaSpelling(NamedTuple):
     template : str
         The expression, over ``{0}``, ``{1}``, ….
     truths : tuple of int
-        The indices of operands that are truth values; the others are numbers.
+        The indices of operands that are truth values; the others are floats.
     helper : str
         The function in `HELPERS` that it calls.
     """
@@ -116,7 +116,7 @@ class Reading(Enum):
 
 
 class KernelOperand(NamedTuple):
-    """An operand of a kernel: an array of numbers or of truth values, or a scalar.
+    """An operand of a kernel: an array of floats or of truth values, or a scalar.
 
     Attributes
     ----------
@@ -255,7 +255,7 @@ class _Body:
         return f"(double)v{value}" if value in self.code.truths else f"v{value}"
 
     def _truth(self, value: int) -> str:
-        """Return a value as a truth value; every number except 0 is true, nan included."""
+        """Return a value as a truth value; every float except 0 is true, nan included."""
         if value in self.code.known:
             return "true" if self.code.known[value] else "false"
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"

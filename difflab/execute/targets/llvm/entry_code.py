@@ -17,11 +17,11 @@ CALL = (
     "busy",  # 1 while the memory is used, by a call in another thread or further up the stack
     "run", "x", "y", "v",  # the code ``run(x, y, v, 1)`` of one point; 0 if there is none
     "batch",  # the address of a record of BATCH, or 0
-    "fault",  # the address of a number that is not 0 if the run failed; 0 if none fails or raises
+    "fault",  # the address of a word that is not 0 if the run failed; 0 if none fails or raises
     "release",  # whether other threads can run meanwhile
     "argument_count", "arguments",  # the address of records of ARGUMENT
     "result_count", "results",  # the address of records of RESULT
-    "group",  # what makes the returned object of a tuple of results, or 0
+    "group",  # constructs the returned object from a tuple of results, or 0
     "tuple",  # whether several results, or one, are in a tuple
     "out",  # the interned name "out"; 0 if results cannot be written to given memory
     "float_type", "tuple_type", "array_type", "float64", "new_array",

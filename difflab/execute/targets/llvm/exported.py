@@ -133,8 +133,8 @@ class ExportedCode:
         Raises
         ------
         UnsupportedError
-            The code needs more memory than a stack has, or the numbers of a result do not lie side
-            by side.
+            The code needs more memory than a stack has, or the elements of a result are not
+            contiguous.
         """
         module, layout = point.module, point.layout
         _require_stack(layout.room, module.operations)
@@ -188,7 +188,7 @@ def header(
     outputs: Sequence[str],
     output_shapes: Sequence[Shape],
 ) -> str:
-    """Return a C header for a function by address: its type, and where x and y hold what.
+    """Return a C header for a function by address: its type, and the layout of x and y.
 
     Raises
     ------

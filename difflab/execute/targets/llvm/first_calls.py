@@ -1,9 +1,8 @@
-"""NumPy with the bits of machine code, which takes over from it.
+"""NumPy with the bits of machine code, which replaces it once compiled.
 
-Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. The
-first lane of a vector register is where a double is passed, and where it is returned: so a
-vector function, called as a function of one double, gives what machine code gives in each of its
-lanes.
+Machine code of vectors calls libmvec's functions, whose lanes do not depend on one another. A
+double is passed and returned in the first lane of a vector register: so a vector function, called
+as a function of one double, returns the value that machine code computes in each of its lanes.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class FirstCalls(PointTarget):
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The operations of the function.
 
     Raises
     ------
@@ -125,7 +124,7 @@ def _called(run: Compute, *args: Any) -> Any:
 
 
 def _compute(op: Op) -> Compute:
-    """Return what computes an operation from its operands, as machine code does."""
+    """Return a function that computes an operation with the same bits as machine code."""
     if op.form == OpForm.UFUNC and op.name in EXACT:
         found: Compute = op.detail
         return found
@@ -150,7 +149,7 @@ def _compute(op: Op) -> Compute:
 
 
 def _placed(shape: Shape, keys: Sequence[Any], gaps: bool, parts: Sequence[Any]) -> Any:
-    """Write each part into its place, and add those that follow where parts may overlap."""
+    """Write each part at its key; where parts may overlap, add the later ones."""
     whole = np.zeros(shape)
     for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
         if gaps and place:

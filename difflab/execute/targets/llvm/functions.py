@@ -47,7 +47,7 @@ class Functions:
     host : Host
         The processor to compile for.
     real : str
-        The type of numbers, "double" or "float".
+        The floating-point type, "double" or "float".
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ def _on_scalars(name: str, vector: str, arity: int, width: int, real: str) -> It
 
 @cache
 def types(width: int, real: str = "double") -> Mapping[str, str]:
-    """Return the types and constants that templates use, for numbers of the type `real`."""
+    """Return the types and constants that templates use, for floats of the type `real`."""
     v, b, c = (real, "i1", "i8")
     if width > 1:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
@@ -224,7 +224,7 @@ def constant(value: float, width: int, real: str = "double") -> str:
 
 # --- universal functions, for scalars and vectors ------------------------------------------------
 # In a template ``{r}`` is the result and ``{r}.…`` are intermediate values; ``{0}``, ``{1}`` are
-# the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the
+# the operands; ``{v}`` and ``{b}`` are the types of floats and truth values; ``{w}`` is the
 # suffix of an intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is
 # contracted, reassociated or assumed to be finite.
 
@@ -239,7 +239,7 @@ class LlvmSpelling(NamedTuple):
     function : str
         The C name of the mathematical function that it calls.
     truths : tuple of int
-        The indices of operands that are truth values; the others are numbers.
+        The indices of operands that are truth values; the others are floats.
     """
 
     template: str = ""
@@ -352,7 +352,7 @@ SPELLINGS: dict[str, LlvmSpelling] = {
 """The operations that have machine code."""
 
 
-# --- operations on numbers and truth values ------------------------------------------------------
+# --- operations on floats and truth values -------------------------------------------------------
 
 
 class OperationWriter:
@@ -370,7 +370,7 @@ class OperationWriter:
     Attributes
     ----------
     numbers, bits : dict
-        The names of values as numbers and as truth values.
+        The names of values as floats and as truth values.
     """
 
     def __init__(self, functions: Functions, width: int, lines: list[str]) -> None:
@@ -382,7 +382,7 @@ class OperationWriter:
         self.bits: dict[Any, str] = {}
 
     def loaded(self, value: Any) -> str:
-        """Return the name of a number that no operation has made."""
+        """Return the name of a value that no operation defines."""
         raise NotImplementedError
 
     def name(self, key: Any, kind: str) -> str:
@@ -390,7 +390,7 @@ class OperationWriter:
         raise NotImplementedError
 
     def operation(self, name: str, operands: Sequence[Any], key: Any, *, truth: bool) -> None:
-        """Write an operation, whose result is a number or a truth value."""
+        """Write an operation, whose result is a float or a truth value."""
         spelling, v = SPELLINGS[name], self.types["v"]
         names = [
             self.bit(operand) if place in spelling.truths else self.number(operand)
@@ -408,7 +408,7 @@ class OperationWriter:
         (self.bits if truth else self.numbers)[key] = result
 
     def number(self, key: Any) -> str:
-        """Return a value as a number."""
+        """Return a value as a float."""
         found = self.numbers.get(key)
         if found is None:
             if key in self.bits:
@@ -421,7 +421,7 @@ class OperationWriter:
         return found
 
     def bit(self, key: Any) -> str:
-        """Return a value as a truth value; every number except 0 is true, nan included."""
+        """Return a value as a truth value; every float except 0 is true, nan included."""
         found = self.bits.get(key)
         if found is None:
             number, found = self.number(key), self.name(key, "b")

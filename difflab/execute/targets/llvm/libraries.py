@@ -119,7 +119,7 @@ class MatrixLoop(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The numbers of the result and of the operands."""
+        """The number of elements of the result and of each operand."""
         *operands, result = map(math.prod, self.shapes)
         stacks = zip(self.stacks, operands, strict=True)
         return (max(self.stacks) * result, *(count * size for count, size in stacks))
@@ -131,7 +131,7 @@ class MatrixLoop(NamedTuple):
 
     @property
     def arguments(self) -> tuple[list[int], list[int]]:
-        """The sizes that the loop takes, and the steps in bytes."""
+        """The sizes that are passed to the loop, and the strides in bytes."""
         letters = dict.fromkeys("".join(MATRICES[self.row].axes))
         sizes = [{"m": self.size, "n": self.columns}[letter] for letter in letters]
         matrices = [np.empty(shape) for shape in self.shapes]
@@ -229,7 +229,7 @@ class Transform(NamedTuple):
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The numbers of the result and of the operand."""
+        """The number of elements of the result and of the operand."""
         source, target = self.shapes
         return math.prod(target), math.prod(source)
 
@@ -249,9 +249,9 @@ class Transform(NamedTuple):
 
 
 def _run(row: int, transposed: int, before: int, size: int, after: int, *places: int) -> int:
-    """Write a transform of the numbers at one place to another.
+    """Transform the array at one address and write the result to another.
 
-    Return 1 if it raised an exception, whose parts then lie at the third place.
+    Return 1 if it raised an exception, whose parts are then stored at the third address.
     """
     source, target, raised = places
     transform = Transform(row, transposed, before, size, after)
@@ -269,7 +269,7 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *places:
 
 
 def _array(start: int, shape: Shape) -> NDArray[np.float64]:
-    """Return the numbers at an address as an array."""
+    """Return a view of the memory at an address as an array."""
     numbers: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
     found: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
     return found
@@ -376,7 +376,7 @@ def works() -> bool:
 
 def available() -> bool:
     """Return whether llvmlite is installed and not known to be broken, without importing it."""
-    # What was found once is not sought again on disk.
+    # A library that was found is not searched on disk again.
     if ("llvmlite" in sys.modules or not _FOUND) and not installed("llvmlite"):
         return False
     _FOUND.add("llvmlite")

@@ -1,7 +1,7 @@
 """Calls of compiled functions by machine code, and the records that it reads.
 
 One function, a vectorcall, serves every compiled function: it reads arguments, runs compiled code
-and makes results. It computes only if all arguments are exactly what the record of the called
+and makes results. It computes only if all arguments are exactly as the record of the called
 function states: Python floats, and aligned contiguous float64 arrays of the shapes of the inputs;
 the keyword ``out`` may give memory for the results. It also computes batches, whose results are new
 arrays: such arrays of one axis and length where all inputs are scalars, or one array of rows of all
@@ -80,7 +80,7 @@ LONG = 20_000
 
 
 class PointInput(NamedTuple):
-    """Where code for one point reads an input.
+    """The location from which code for one point reads an input.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class PointCode:
     operations : int
         The number of operations.
     owners : tuple
-        What owns the code and the memory.
+        The objects that own the code and the memory.
     fault : int
         The address of a word that is not 0 after a run that failed; 0 if no run fails, or raises.
     """
@@ -151,7 +151,7 @@ class BatchCode:
     operations : int
         The number of operations at a point.
     owner : object
-        What owns the code.
+        The object that owns the code.
     """
 
     run: int
@@ -165,7 +165,7 @@ class BatchCode:
 
 
 class MachineCall:
-    """The record of a compiled function, and what it refers to.
+    """The record of a compiled function and the objects that it references.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ class MachineCall:
     packed : bool
         Whether the only argument is an array of all inputs.
     group : callable or None
-        What makes the returned object of a tuple of results; None for the tuple, or the result.
+        Constructs the returned object from a tuple of results; None for the tuple, or the result.
     memory : bool
         Whether the keyword ``out`` gives memory for the results of one point.
     """

@@ -192,7 +192,7 @@ def layouts() -> Layouts | None:
 
 @cache
 def address_reader() -> Callable[[Any], int]:
-    """Return what gives the address of an array's elements, in a tenth of NumPy's time.
+    """Return a function that reads the address of an array's data, in a tenth of NumPy's time.
 
     Examples
     --------

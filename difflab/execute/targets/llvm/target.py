@@ -63,9 +63,9 @@ class NativeTarget:
     machine : Host, optional
         The processor to compile for; that of this machine when None.
     real : dtype
-        The dtype of the numbers: float64, or float32 in registers of twice as many lanes.
+        The dtype of the values: float64, or float32 in registers of twice as many lanes.
     forms : callable
-        What gives the universal functions of a row, as in `as_ufuncs`.
+        Returns the universal functions of a row, as in `as_ufuncs`.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class NativeTarget:
 
     @cached_property
     def kinds(self) -> list[type]:
-        """The type of each output that is a number."""
+        """The Python type of each output, if it is a scalar."""
         return [bool if dtype.kind == "b" else float for dtype in self.dtypes]
 
     @cached_property
@@ -178,7 +178,7 @@ class NativeTarget:
         return engine.load(text, symbols, self.machine, self.operations), writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
-        """Return the outputs at one point, where `numbers` are the flattened inputs."""
+        """Return the outputs at one point, of which `numbers` holds the flattened inputs."""
         entry, size = self._point
         spaces = self._point_workspaces
         space = (
@@ -318,7 +318,7 @@ class NativeTarget:
         return self._points_of(SHORT_BATCH_BYTES)
 
     def _points_of(self, nbytes: int) -> int:
-        """Return how many points have inputs and outputs of n bytes; at least a vector's width."""
+        """Return the points whose inputs and outputs fit n bytes; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
         return max(nbytes // (8 * max(size, 1)), self.width)
 
@@ -358,8 +358,8 @@ class NativeTarget:
     def rows(self, points: Array, out: Array) -> None:
         """Write the outputs at packed points ``(k, n)`` to the rows of `out`, ``(k, m)``.
 
-        They have the bits of a batch of any length. Short rows that lie one behind the other are
-        read and written by the code itself.
+        They have the bits of a batch of any length. Short contiguous rows are read and
+        written by the code itself.
         """
         whole = points.flags.c_contiguous and out.flags.c_contiguous
         if whole and len(points) >= self.width and self._packed is not None:
@@ -368,7 +368,7 @@ class NativeTarget:
             self._copied_rows(points, out)
 
     def _rows_in_place(self, code: engine.CompiledModule, points: Array, out: Array) -> None:
-        """Compute rows that lie one behind the other where they are."""
+        """Compute contiguous rows without copies."""
         count = len(points)
         blocks = -(-count // BLOCK)
         x, y = start_of(points), start_of(out)  # slow to look up, so once

@@ -91,12 +91,12 @@ class LlvmWriter:
     width : int
         1 for one point, else the number of points computed at once.
     truths : sequence of bool
-        For each output whether it is stored as a truth value (a byte) instead of a number.
+        For each output whether it is stored as a truth value (a byte) instead of a float.
 
     Attributes
     ----------
     lanes : int
-        The numbers of a vector.
+        The number of lanes of a vector.
     pieces : list of list of list of Op
         The operations of each function; those of a group are computed together.
     slots : dict of int to int
@@ -182,7 +182,7 @@ class LlvmWriter:
                     self._reserve([op.number for op in group], self.lanes)
 
     def _reserve(self, values: Sequence[int], size: int) -> None:
-        """Assign elements of the memory, side by side."""
+        """Assign consecutive elements of the memory."""
         self.slots.update(zip(values, range(self.memory, self.memory + size), strict=False))
         self.memory += size
 
@@ -330,7 +330,7 @@ class PackedWriter(LlvmWriter):
     Parameters
     ----------
     code : NumpyProgram
-        The operations, in float64. Truth values are stored as numbers.
+        The operations, in float64. Truth values are stored as floats.
     host : Host
         The processor to compile for.
     """
@@ -368,7 +368,7 @@ class _RowsWriter(PieceWriter):
         self.body.append(f"%l{value} = {_shuffle(rows, '%rows', 'poison', places)}")
 
     def store_output(self, place: int, value: int) -> None:
-        """Keep an output for its place in the rows."""
+        """Record the value of the output of index `place`."""
         self.results[place] = self.number(value)
 
     def _store_rows(self) -> None:
@@ -388,7 +388,7 @@ class _RowsWriter(PieceWriter):
         )
 
     def _joined(self, a: str, b: str, size: int) -> str:
-        """Return the name of two vectors of a size, one behind the other."""
+        """Return the name of the concatenation of two vectors of a size."""
         name = f"%j{len(self.body)}"
         kind = f"<{size} x {self.writer.real}>"
         self.body.append(f"{name} = {_shuffle(kind, a, b, list(range(2 * size)))}")
@@ -404,7 +404,7 @@ class _RowsWriter(PieceWriter):
 
 
 def _shuffle(kind: str, a: str, b: str, places: list[int]) -> str:
-    """Return the instruction that selects lanes of two vectors, one behind the other.
+    """Return the instruction that selects lanes of two concatenated vectors.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class NumpyTarget:
     threads : int
         The number of threads that share the blocks of a batch.
     real : dtype
-        The dtype of the numbers, also of inputs and results.
+        The dtype of the values, also of inputs and results.
 
     Examples
     --------

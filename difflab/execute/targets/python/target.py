@@ -106,7 +106,7 @@ class PythonTarget:
             return self.guarded(numbers)
 
     def interpreted(self, numbers: Sequence[float]) -> list[Any]:
-        """Return what `run` returns, without code: operation by operation."""
+        """Return the result of `run`, interpreted operation by operation."""
         values = {**self.program.known, **dict(enumerate(numbers))}
         for cell, row, args, _ in self.program.steps:
             values[cell] = scalar.called(row)(*[values[arg] for arg in args])
@@ -237,11 +237,11 @@ class _Form:
     Attributes
     ----------
     texts : tuple of str
-        What stands before each operand, then what stands behind the last.
+        The text before each operand, then the text behind the last.
     places : tuple of int
-        Which argument each operand is.
+        The index of the argument that each operand is.
     enclosed : tuple of bool
-        Whether an operand stands between brackets or commas of the expression.
+        Whether brackets or commas of the expression enclose an operand.
     closed : bool
         Whether brackets enclose the expression, so that it needs none as an operand.
     names : dict of str to object
@@ -339,7 +339,7 @@ class _PythonWriter:
         return lines, [ready.get(cell) or names[cell] for cell in self.flat]
 
     def source(self, head: str) -> str:
-        """Return the whole function, which takes a sequence of numbers."""
+        """Return the source of the whole function, which takes a sequence of floats."""
         if self.pieces > 1 or self.program.inputs > _DIRECT or len(self.flat) > _PIECE:
             return "\n".join(self._in_pieces(head))
         lines, results = self.body()

@@ -1,4 +1,4 @@
-"""PyTorch's transforms: ``torch.func``, ``torch.autograd``, dual numbers and changes in place."""
+"""PyTorch's transforms: ``torch.func``, ``torch.autograd``, dual numbers and in-place changes."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _in_place(f: Fn, n: int, x: Any) -> Any:
 
 
 def _in_place_result(f: Fn, n: int, x: Any) -> Any:
-    """Change the result in place, there and back."""
+    """Change the result in place, and undo the change."""
     return f(x).clone().mul_(2.0).neg_().mul_(-0.5)
 
 

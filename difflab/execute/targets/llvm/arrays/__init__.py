@@ -51,7 +51,7 @@ class NativeArrays(PointTarget):
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The operations of the function.
     soon : bool
         Whether code that is ready sooner computes until `point_code` is called.
     machine : Host, optional
@@ -98,8 +98,8 @@ class NativeArrays(PointTarget):
     def rolled(cls, function: Function, program: ScalarProgram) -> NativeArrays | None:
         """Return scalar operations as loops; None unless nearly all repeat in every iteration.
 
-        The size of the code is that of one iteration. Each operation takes longer to lower than one
-        that is compiled as it stands, so that a part that repeats is not worth it.
+        The size of the code is that of one iteration. Lowering an operation of a loop takes longer
+        than compiling one of straight-line code, so loops for a part of the operations do not pay.
         """
         steps = program.steps
         numbers: dict[Primitive, int] = {}
@@ -219,7 +219,7 @@ class _NativeWorkspace:
         return tuple([read() for read in self.owned])
 
     def _reader(self, ref: Ref, view: Array) -> Callable[[], Any]:
-        """Return what returns a result that shares no memory."""
+        """Return a function that returns a result without shared memory."""
         if ref.root in self.target.program.truths:
             return partial(bool, view) if view.ndim == 0 else partial(view.astype, np.bool_)
         return view.item if view.ndim == 0 else view.copy

@@ -35,7 +35,7 @@ class NativeBatch:
     Parameters
     ----------
     function : Function
-        What is computed; its operations have machine code.
+        The function to compile; its operations have machine code.
     truths : sequence of bool
         Which outputs are truth values.
     threads : int

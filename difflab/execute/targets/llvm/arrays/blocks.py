@@ -20,7 +20,7 @@ class JoinedNest(ABC):
     Parameters
     ----------
     routine : Routine
-        What is written to.
+        The routine to which code is appended.
     step : Instruction
         The instruction.
     domain : sequence of int
@@ -52,7 +52,7 @@ class JoinedNest(ABC):
 
     @abstractmethod
     def write(self, pointers: Sequence[str]) -> None:
-        """Write the nest, given where the result and the operands begin."""
+        """Write the nest, given pointers to the result and the operands."""
 
     def moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
         """Return pointers advanced by a number of points along an axis."""
@@ -77,7 +77,7 @@ class BlockedNest(JoinedNest):
     routine, step, domain, strides, inner
         As in `JoinedNest`.
     scale : str, optional
-        A factor of the sums, where what is added to them is not scaled.
+        A factor of the sums, if the values they are added to are not scaled.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class BlockedNest(JoinedNest):
 
     @cached_property
     def along(self) -> int:
-        """The axis whose terms are joined last; -1 for none."""
+        """The last reduction axis; -1 for none."""
         return max((axis for axis in self._axes if self.strides[0][axis] == 0), default=-1)
 
     @cached_property
@@ -119,11 +119,11 @@ class BlockedNest(JoinedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether results lie side by side along the vectors, and many join in each."""
+        """Whether the results are contiguous along the vectors, and are reductions."""
         return bool(self.step.into) and self.along >= 0 and self.strides[0][self.inner] == 1
 
     def write(self, pointers: Sequence[str]) -> None:
-        """Write the loops around the blocks, given where result and operands begin."""
+        """Write the loops around the blocks, given pointers to the result and the operands."""
         self._outer(self.outer, list(pointers))
 
     def _outer(self, axes: list[int], pointers: list[str]) -> None:
@@ -135,7 +135,7 @@ class BlockedNest(JoinedNest):
             self._outer(rest, self.moved(pointers, counter, axis))
 
     def _parts(self, pointers: list[str]) -> None:
-        """Write the blocks for some terms after the other, in the order of the terms."""
+        """Write the blocks for successive groups of terms, in order."""
         terms = self.domain[self.along]
         again = self.row >= 0 and self.domain[self.row] > _ROWS  # operands are read by many blocks
         whole = terms // TERMS * TERMS if again and terms > TERMS else 0
@@ -147,7 +147,7 @@ class BlockedNest(JoinedNest):
             self._rows(left, terms - whole)
 
     def _rows(self, pointers: list[str], terms: int) -> None:
-        """Write blocks of rows, and the rows that are left."""
+        """Write blocks of rows, then the remaining rows."""
         size = self.domain[self.row] if self.row >= 0 else 1
         whole = size // _ROWS * _ROWS
         if whole:
@@ -158,7 +158,7 @@ class BlockedNest(JoinedNest):
             self._columns(left, size - whole, terms)
 
     def _columns(self, pointers: list[str], rows: int, terms: int) -> None:
-        """Write blocks of neighbouring vectors, and what is left of them."""
+        """Write blocks of adjacent vectors, then the remaining columns."""
         width, size = self.routine.host.width, self.domain[self.inner]
         block = self.columns
         most = block // width
@@ -176,7 +176,7 @@ class BlockedNest(JoinedNest):
     # --- one block --------------------------------------------------------------------------
 
     def _block(self, pointers: list[str], rows: int, parts: Sequence[Piece], terms: int) -> None:
-        """Write a block: its results are loaded, joined with some terms, and stored."""
+        """Write a block: its results are loaded, accumulated over some terms, and stored."""
         routine = self.routine
         cells = [(row, piece) for row in range(rows) for piece in parts]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
@@ -211,7 +211,7 @@ class BlockedNest(JoinedNest):
     def _operand(
         self, loaded: dict[object, str], pointer: str, slot: int, row: int, piece: Piece
     ) -> str:
-        """Return an operand's numbers, each loaded once."""
+        """Return the vector of an operand's elements, which is loaded once."""
         start, width = piece
         strides = self.strides[slot]
         along, across = strides[self.inner], strides[self.row] if self.row >= 0 else 0
@@ -222,7 +222,7 @@ class BlockedNest(JoinedNest):
         return loaded[key]
 
     def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
-        """Return a result that is joined with one more term."""
+        """Return a result combined with one more term."""
         routine, kinds = self.routine, types(width)
         if (self.step.name, self.step.into) == ("multiply", "add"):
             return routine.with_product(there, terms, width)
@@ -259,9 +259,9 @@ class DotNest(JoinedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether a vector results from terms that lie side by side, and are many.
+        """Whether the reduction is over many contiguous terms, so that it can be vectorized.
 
-        Other products use an operand again for several results, and are written in blocks.
+        Other products reuse an operand for several results, and are written in blocks.
         """
         step = self.step
         if (step.name, step.into) != ("multiply", "add") or len(self.domain) != 2:
@@ -272,7 +272,7 @@ class DotNest(JoinedNest):
         return apart and self.domain[self.along] >= 2 * self.routine.host.width
 
     def write(self, pointers: Sequence[str]) -> None:
-        """Write blocks of rows, and the rows that are left, given where the operands begin."""
+        """Write blocks of rows, and the remaining rows, given pointers to the operands."""
         size = self.domain[self.inner]
         whole = size // _SUMS * _SUMS
         if whole:
@@ -282,7 +282,7 @@ class DotNest(JoinedNest):
             self._sums(self.moved(pointers, str(whole), self.inner), size - whole)
 
     def _sums(self, pointers: list[str], rows: int) -> None:
-        """Write the sums of some rows: vectors of terms, then their sum, then what is left."""
+        """Write the sums of rows: vector accumulators, their reduction, the remaining terms."""
         routine, width = self.routine, self.routine.host.width
         size = self.domain[self.along]
         whole = size // width * width

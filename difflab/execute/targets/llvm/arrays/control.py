@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
 
-# --- faults: what ends a run early, and the exception that it is raised as -----------------------
+# --- faults: reasons why a run ends early, and the exceptions they are raised as -----------------
 
 FAULT = 4
 """The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
@@ -38,7 +38,7 @@ STOPPED = -3
 
 
 def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
-    """Raise what ended a run, if anything did.
+    """Raise the error or exception that ended a run, if one did.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class ControlWriter:
     Parameters
     ----------
     routine : Routine
-        What it is written to.
+        The routine to which code is appended.
     step : Instruction
         The instruction.
     later : sequence of Instruction
@@ -171,7 +171,7 @@ class ControlWriter:
         self._end(str(loop.steps % 2), last)
 
     def _while(self, loop: WhileLoop) -> None:
-        """Call a routine while another one says so."""
+        """Call a routine while the result of another one is true."""
         count = len(loop.output_shapes)
         test, body = self.called.layouts
         constants = self.args[count:]
@@ -216,10 +216,10 @@ class ControlWriter:
         routine.functions.declare("void", "free", "ptr")
         routine.add(f"call void @free(ptr {routine.assigned(f'load ptr, ptr {place}')})")
 
-    # --- what a step hands to the next --------------------------------------------------------
+    # --- values carried from step to step ----------------------------------------------------
 
     def _places(self, counter: str) -> tuple[list[str], list[str]]:
-        """Return pointers to what the step of this number reads and writes."""
+        """Return pointers to the buffers that the step of this index reads and writes."""
         routine = self.routine
         odd = routine.assigned(f"and i64 {counter}, 1")
         old, new = [], []
@@ -231,12 +231,12 @@ class ControlWriter:
         return old, new
 
     def _pairs(self) -> list[str]:
-        """Return pointers to the two places of each value."""
+        """Return pointers to the double buffers of the carried values."""
         pairs = self.routine.moved(self.memory, self.called.results)
         return self._spread(pairs, [2 * size for size in self.called.carried])
 
     def _begin(self, first: Sequence[str]) -> None:
-        """Write what the first step reads: these values, and zeros for the others."""
+        """Initialize the carried values: the first ones to these values, the others to zeros."""
         places = list(zip(self._pairs(), self.called.carried, strict=True))
         for source, (place, size) in zip(first, places, strict=False):
             self.routine.copied(source, place, size)
@@ -245,26 +245,26 @@ class ControlWriter:
                 self.routine.store("0.0", self.routine.moved(place, counter))
 
     def _end(self, steps: str, last: Sequence[str]) -> None:
-        """Copy what was handed on after a number of steps."""
+        """Copy the carried values after the given number of steps."""
         for source, place, size in zip(
             self._places(steps)[0], last, self.called.carried, strict=True
         ):
             self.routine.copied(source, place, size)
 
     def _spread(self, start: str, each: Sequence[int]) -> list[str]:
-        """Return pointers to values of these sizes that lie one after the other."""
+        """Return pointers to consecutive values of these sizes."""
         offsets = list(accumulate(each, initial=0))[:-1]
         return [self.routine.moved(start, offset) for offset in offsets]
 
     # --- memory that grows --------------------------------------------------------------------
 
     def _kept(self, place: str, number: str, size: int) -> str:
-        """Return a pointer to the value of this number."""
+        """Return a pointer to the kept value of this index."""
         start = self.routine.assigned(f"load ptr, ptr {place}")
         return self.routine.moved(start, number, size)
 
     def _grown(self, place: str, room: str, steps: str, size: int) -> str:
-        """Double the memory if the next value does not fit; return its number."""
+        """Double the memory if the next value does not fit; return the index of that value."""
         routine = self.routine
         following = routine.assigned(f"add i64 {steps}, 1")
         full = routine.assigned(f"load i64, ptr {room}")
@@ -281,7 +281,7 @@ class ControlWriter:
         return following
 
     def _reserve(self, place: str, old: str, size: str) -> None:
-        """Put memory of a size in bytes, with what the old memory held, at a place."""
+        """Reallocate memory to a size in bytes and store its address."""
         routine = self.routine
         routine.functions.declare("ptr", "realloc", "ptr", "i64")
         found = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
@@ -291,22 +291,22 @@ class ControlWriter:
     # --- calls and jumps ----------------------------------------------------------------------
 
     def _call(self, layout: NestLayout, pointers: Sequence[str]) -> None:
-        """Call a routine, and leave if it failed."""
+        """Call a routine, and exit if it failed."""
         self.routine.call(layout, pointers, self.routine.moved(self.memory, self.called.room))
 
     def _tested(self, test: NestLayout, operands: Sequence[str]) -> str:
-        """Return whether a routine says that its operands pass."""
+        """Return the truth value that a routine computes of its operands."""
         truth = self.routine.moved(self.memory, self.called.truth)
         self._call(test, [*operands, truth])
         return self._holds(truth)
 
     def _holds(self, pointer: str) -> str:
-        """Return whether a number in memory is true: nan is, as in Python."""
+        """Return whether a float in memory is true: nan is, as in Python."""
         return self.routine.assigned(f"fcmp une double {self.routine.load(pointer)}, 0.0")
 
     @contextmanager
     def _counted(self) -> Iterator[tuple[str, int]]:
-        """Write an endless loop, of which `_leave_unless` leaves; give its counter and label."""
+        """Write an endless loop, which `_leave_unless` exits; return its counter and label."""
         routine = self.routine
         label = routine.label()
         counter = f"%k{label}"
@@ -324,12 +324,12 @@ class ControlWriter:
         routine.add(f"left{label}:")
 
     def _leave_unless(self, holds: str, label: int) -> None:
-        """Leave the loop of a label unless something holds."""
+        """Exit the loop of a label unless the condition holds."""
         self.routine.add(f"br i1 {holds}, label %step{label}, label %left{label}")
         self.routine.add(f"step{label}:")
 
     def _listen(self, counter: str) -> None:
-        """Look for signals at some of the steps."""
+        """Check for signals at some of the steps."""
         routine = self.routine
         work = max(sum(layout.work for layout in self.called.layouts), 1)
         steps = 1 << max((UNASKED // work).bit_length() - 1, 0)

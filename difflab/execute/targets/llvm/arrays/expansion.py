@@ -89,7 +89,7 @@ def instructions(schedule: Schedule) -> Instructions:
 
 
 def routine_layout(function: Function) -> NestLayout:
-    """Return a function as a routine: its last inputs are the places of its outputs."""
+    """Return the layout of a function as a routine: its last inputs are its output buffers."""
     count, shapes = len(function.inputs), [*function.input_shapes, *function.output_shapes]
     whole = composed(lambda nodes: inlined(function, nodes[:count]), shapes)
     program = instructions(Schedule.of(whole))
@@ -160,13 +160,13 @@ class _Expansion:
         return out
 
     def _filled(self, op: Op, value: float) -> View:
-        """Add the value of an operation, and fill it with a number."""
+        """Add the value of an operation, and fill it with a constant."""
         out = self._made(op.number, op.shape, op.dtype)
         self._fill(op.number, 0, math.prod(op.shape), value)
         return out
 
     def _fill(self, number: int, start: int, stop: int, value: float) -> None:
-        """Write a number into a stretch of a value."""
+        """Fill a range of a value with a constant."""
         if start < stop:
             literal = self.views[self._literal(value)]
             self.result.add(copy(View.whole(number, (stop - start,), start), literal))
@@ -200,7 +200,7 @@ class _Expansion:
     def _product(self, op: Op) -> None:
         self.result.add(product(self._filled(op, 0.0), *self._read(op)))
 
-    # --- what moves elements ----------------------------------------------------------------
+    # --- data movement ----------------------------------------------------------------------
 
     def _view(self, op: Op) -> None:
         (name, detail), (x,) = op.detail, self._read(op)
@@ -232,7 +232,7 @@ class _Expansion:
         self._lookup(GATHER, out, self.views[op.reads[0]], op.detail, places)
 
     def _lookup(self, name: str, out: View, x: View, axis: int, places: NDArray[np.intp]) -> None:
-        """Read or add the elements at positions along an axis: by runs, or many by a table."""
+        """Gather or scatter-add elements at indices along an axis: by runs, or many by a table."""
         whole, packed = (out, x) if name == SCATTER else (x, out)
         if np.any((places < 0) | (places >= whole.shape[axis])):
             raise ConsistencyError(f"a {name} leaves an axis of {whole.shape[axis]}")
@@ -260,7 +260,7 @@ class _Expansion:
         self._placed(op, keys, gaps=gaps)
 
     def _placed(self, op: Op, keys: Sequence[Any], *, gaps: bool) -> None:
-        """Write each part to its indices, and add those that follow where parts may overlap."""
+        """Write each part to its indices; where parts may overlap, add the later ones."""
         out, parts = self._made(op.number, op.shape, FLOAT), self._read(op)
         if gaps:
             self._fill_around(op.number, out.indexed(keys[0]))
@@ -268,7 +268,7 @@ class _Expansion:
         self._add(placed(out, parts[1:], keys[1:], "add" if gaps else ""))
 
     def _fill_around(self, number: int, part: View) -> None:
-        """Fill a value with zeros, but for a part that is written next, if it is a stretch."""
+        """Fill a value with zeros, except for a part that is written next, if it is contiguous."""
         start, stop = part.ref.offset, part.ref.offset + math.prod(part.shape)
         if not in_order(part.ref.strides, part.shape):
             start = stop = 0

@@ -1,9 +1,9 @@
 """Grouping of instructions into shared nests, and the memory of values.
 
-Neighbours over one domain are computed point by point together, and what only they read stays in
-registers. Straight code uses the memory of values that are no longer read. Where there are loops,
-every value that is kept has memory of its own; the iterations of a loop lie one after the other, so
-that an address is an offset plus a step per iteration.
+Consecutive instructions over one domain are fused: values that only they read stay in registers.
+Straight-line code reuses the memory of values that are no longer read. In a function with loops,
+every value that is kept has memory of its own; the iterations of a loop are consecutive there, so
+that an address is an offset plus a stride per iteration.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from difflab.execute.targets.llvm.libraries import Transform
 from difflab.graph.ir import Shape
 from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
 
-# --- instructions that may share a nest: none changes what another reads at other points ---------
+# --- instructions that may share a nest: none writes values that another reads at other points ---
 
 
 class Access(NamedTuple):
-    """The numbers that an operand reaches, by the first and the last."""
+    """The range of elements that an operand accesses, as the first and the last."""
 
     low: int
     high: int
 
     def meets(self, other: Access) -> bool:
-        """Whether both may reach the same number."""
+        """Whether both may access the same element."""
         return self.low <= other.high and other.low <= self.high
 
 
 class Write(NamedTuple):
-    """Where an instruction writes, what it reaches, and whether it accumulates there."""
+    """The output of an instruction, its range, and whether the instruction accumulates."""
 
     out: Ref
     reached: Access
@@ -50,13 +50,13 @@ class Write(NamedTuple):
 
     @classmethod
     def of(cls, step: Instruction) -> Write:
-        """Return where an instruction writes."""
+        """Return the write of an instruction."""
         ref, domain = step.accesses()[0]
         out = step.out.squeezed(step.domain)
         return cls(out, Access(*ref.reach(domain)), bool(step.into))
 
     def interleaves(self, other: Write) -> bool:
-        """Whether both store with the same strides, but never meet: real and imaginary parts.
+        """Whether both store with the same strides but never overlap: real and imaginary parts.
 
         Examples
         --------
@@ -73,14 +73,14 @@ class Write(NamedTuple):
 
 
 class OpenNest:
-    """What the instructions of a nest write and read, while more may be taken into it.
+    """The writes and reads of a nest to which more instructions may be added.
 
     Attributes
     ----------
     written : dict of int to list
         Where they write each value.
     read : dict of int to list
-        What they read of each value before any of them writes there.
+        The ranges of each value that they read before any of them writes there.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class OpenNest:
         self.read: dict[int, list[Access]] = {}
 
     def add(self, step: Instruction) -> None:
-        """Take in an instruction."""
+        """Add an instruction."""
         for ref, domain in step.accesses()[1:]:
             if ref.root not in self.written:
                 self.read.setdefault(ref.root, []).append(Access(*ref.reach(domain)))
@@ -101,7 +101,7 @@ class OpenNest:
         return not written and not any(map(own.meets, self.read.get(root, ())))
 
     def shares(self, step: Instruction) -> bool:
-        """Whether the others leave what an instruction reads and writes as it expects it."""
+        """Whether an instruction can share the nest without changing its result."""
         own, others = Write.of(step), self.written.get(step.out.root, ())
         interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
         if not interleaved and not self.is_apart(step):
@@ -111,7 +111,7 @@ class OpenNest:
         return all(self._unchanged(ref, step) for ref in step.args)
 
     def _unchanged(self, ref: Ref, step: Instruction) -> bool:
-        """Whether what an operand reads is not written here, or just before at the same point."""
+        """Whether an operand is unwritten in the nest, or written once, at the same point."""
         writes = self.written.get(ref.root)
         if writes is None:
             return True
@@ -127,7 +127,7 @@ _STRAIGHT = 1000  # instructions that are written without loops: LLVM takes a se
 
 
 class Address(NamedTuple):
-    """An address: which memory, the offset, and the step per iteration of a loop."""
+    """An address: the memory, the offset, and the stride per iteration of a loop."""
 
     memory: str
     start: int
@@ -135,7 +135,7 @@ class Address(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Instructions of a segment's piece that share a nest, by their places in the piece."""
+    """Instructions of a segment's piece that share a nest, by their indices in the piece."""
 
     steps: tuple[int, ...]
 
@@ -147,7 +147,7 @@ class NestLayout:
     Parameters
     ----------
     program : Instructions
-        What is computed.
+        The instructions to group.
     cut : Segments
         Its segments.
     """
@@ -165,11 +165,11 @@ class NestLayout:
 
     @classmethod
     def empty(cls) -> NestLayout:
-        """Return the layout of nothing."""
+        """Return the layout of an empty program."""
         return cls(Instructions(0), Segments([], {}, []))
 
     def _arrange(self, number: int, segment: Segment) -> None:
-        """Give the kept values of a segment their memory."""
+        """Allocate memory for the kept values of a segment."""
         if len(self.cut.segments) == 1 == segment.count:
             places, self.room = self._shared()
             self.starts.append((places, self.room))
@@ -184,10 +184,10 @@ class NestLayout:
         self.room += size * segment.count
 
     def _shared(self) -> tuple[dict[int, int], int]:
-        """Return memory for the values of straight code, and its size.
+        """Return memory for the values of straight-line code, and its size.
 
-        A value takes memory of values that no later group reads, so that less leaves the cache. Of
-        what a control instruction writes, only the results are read by later groups.
+        A value reuses memory of values that no later group reads, so that less leaves the cache. Of
+        the values that a control instruction writes, later groups read only the results.
         """
         sizes = self.cut.sizes[0]
         used: dict[int, list[int]] = {}
@@ -218,7 +218,7 @@ class NestLayout:
 
     @property
     def controls(self) -> list[Subprograms]:
-        """What its control instructions call, those that a loop repeats counted once."""
+        """The subprograms of the control instructions; those that a loop repeats count once."""
         pieces = (self._piece(segment, 0) for segment in self.cut.segments)
         called = (step.called for piece in pieces for step in piece)
         return [each for each in called if isinstance(each, Subprograms)]
@@ -245,7 +245,7 @@ class NestLayout:
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
-        """Cut a piece where instructions cannot share a nest, in one of the iterations."""
+        """Split a piece where instructions cannot share a nest, in one of the iterations."""
         different = min(segment.before + 1, segment.count)
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
@@ -276,7 +276,7 @@ class NestLayout:
     def _opens(self, step: Instruction, nest: OpenNest) -> bool:
         """Whether an instruction only writes constants, as the neutral element of a sum.
 
-        Nothing in the open nest uses the same numbers before.
+        Nothing in the open nest accesses the same elements before.
         """
         constant = all(ref.root in self.program.known for ref in step.args)
         own = step.out.root >= self.program.inputs
@@ -289,7 +289,7 @@ class NestLayout:
     # --- memory -----------------------------------------------------------------------------
 
     def _kept(self) -> set[tuple[int, int]]:
-        """Return the values that are read outside the nest that makes them, but for results.
+        """Return the values that are read outside the nest that defines them, except results.
 
         The results of a routine go where its caller says.
         """
@@ -321,12 +321,12 @@ class NestLayout:
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
-        """Return the address of an operand, given it in all iterations from this one on.
+        """Return the address of an operand, given the operand in this and all later iterations.
 
         Raises
         ------
         ConsistencyError
-            They do not move by one step from iteration to iteration.
+            The offsets do not increase by a constant stride per iteration.
         """
         here = self._start(ref)
         if not turns:
@@ -339,7 +339,7 @@ class NestLayout:
         return here._replace(step=step)
 
     def capacity(self, memory: str) -> int:
-        """Return how many numbers a memory holds."""
+        """Return the number of elements of a memory."""
         if memory == "values":
             return self.room
         if memory == "constants":
@@ -368,7 +368,7 @@ class NestLayout:
 
 
 class _Memory:
-    """Memory whose parts are used again; `room` is its size."""
+    """An allocator that reuses released memory; `room` is the total size."""
 
     def __init__(self) -> None:
         self.room = 0
@@ -381,7 +381,7 @@ class _Memory:
                 bisect.insort(self.free, part)
 
     def taken(self, size: int) -> int:
-        """Return the start of a part: of the smallest that suffices, else of new memory.
+        """Return the start of a free part: the smallest that suffices, else new memory.
 
         New memory begins with a free part that is the last one.
         """
@@ -399,7 +399,7 @@ class _Memory:
 
 
 def arranged(program: Instructions) -> NestLayout:
-    """Return the layout of a program: with loops, or straight where that needs less memory.
+    """Return the layout of a program: with loops, or straight-line if that needs less memory.
 
     A loop keeps the values of all its iterations; a nest of the same instructions, one iteration
     after the other, keeps them in registers.

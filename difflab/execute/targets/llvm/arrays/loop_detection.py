@@ -1,9 +1,9 @@
-"""Changes of a sequence of instructions: repeated ones as loops, and fewer copies.
+"""Transformations of a sequence of instructions: repeated ones as loops, and fewer copies.
 
-A stretch of instructions is one loop where it is made of equal pieces, one after the other, and
-each operand moves by the same way from piece to piece: along an input, or along what a loop has
-written. The first pieces read what comes from outside and stand before the loop: one piece where a
-step reads the step before it, k pieces where it reads the k steps before it.
+A sequence of instructions is one loop if it consists of equal consecutive pieces, and the offset of
+each operand changes by the same stride from piece to piece: along an input, or along the results of
+a loop. The first pieces read values from outside and are peeled off the loop: one piece if a step
+reads the step before it, k pieces if it reads the k steps before it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FACTOR = 6364136223846793005  # of the sums that tell windows apart (Knuth's MM
 class Segment:
     """Instructions from `start`: `count` pieces of `period`; one where nothing repeats.
 
-    The first pieces, `before` of them, stand before the loop of the others.
+    The first pieces, `before` of them, are peeled off the loop of the others.
     """
 
     start: int
@@ -49,7 +49,7 @@ class Segment:
 
 
 class ValuePosition(NamedTuple):
-    """Where a value is made: which segment, which of its piece's values, which piece."""
+    """The definition of a value: its segment, its index in the piece, the index of the piece."""
 
     segment: int
     value: int
@@ -65,7 +65,7 @@ class Segments:
     segments : list of Segment
         All instructions, in order.
     places : dict of int to ValuePosition
-        Where each value is made.
+        The position at which each value is defined.
     sizes : list of list of int
         For each segment the sizes of the values of a piece.
     """
@@ -113,7 +113,7 @@ def equal_stretches(kinds: NDArray[np.int64]) -> list[tuple[int, int, int]]:
 
 
 def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
-    """Yield how long pieces may be: how far apart equal windows of instructions are."""
+    """Yield candidate periods: the distances between equal windows of instructions."""
     size = len(kinds)
     if size < 2 * LEAST:
         return
@@ -157,7 +157,7 @@ class _Segmenter:
         self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
 
     def _signature(self, place: int, step: Instruction) -> Any:
-        """Return what pieces have in common, and note what may move."""
+        """Return the parts of an instruction that equal pieces share; record its offsets."""
         slots: list[Any] = []
         for slot, ref in enumerate(step.args):
             known = self.program.known.get(ref.root)
@@ -178,7 +178,7 @@ class _Segmenter:
         new = out.root not in self.ordinal
         number = self.ordinal.setdefault(out.root, len(self.ordinal))
         back = 0 if new else len(self.ordinal) - number
-        # Each result of a routine has a place of its own.
+        # Each result of a routine has a buffer of its own.
         result = out.root if out.root < self.program.inputs else -1
         written = (new, back, self.program.sizes[out.root], out.strides, result)
         calls = (step.lookup, step.called)
@@ -207,7 +207,7 @@ class _Segmenter:
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
-        """Say where the values of a segment are made."""
+        """Record the positions at which the values of a segment are defined."""
         first, last = self.made[segment.start], self.made[segment.start + segment.period]
         count = max(last - first, 1)
         total = self.made[segment.start + segment.period * segment.count] - first
@@ -242,9 +242,9 @@ class _Segmenter:
     def _operands(
         self, place: int, period: int, count: int, segment: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return which piece's value each operand of `count` pieces reads, or its offset.
+        """Return the piece whose value each operand of `count` pieces reads, or its offset.
 
-        The second array says in which segment the value is made, and which of its values it is.
+        The second array states the segment that defines the value, and its index there.
         """
         stop = place + period * count
         shape = (count, period, self.width)
@@ -261,7 +261,7 @@ class _Segmenter:
 
 
 def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) -> int:
-    """Return how many pieces are iterations of one loop, `before` of which stand before it."""
+    """Return how many pieces are iterations of one loop, of which `before` are peeled off."""
     step = moves[before + 1] - moves[before]
     even = moves[before:] == moves[before] + step * np.arange(len(moves) - before)[:, None, None]
     fits = even & (sources[before:] == sources[before]).all(axis=-1)
@@ -331,7 +331,7 @@ class _Uses:
                 self.first_read.setdefault(ref.root, place)
 
     def is_part(self, place: int, step: Instruction) -> bool:
-        """Whether a copy moves a whole value, which is complete, as it lies in memory."""
+        """Whether a copy is of a whole, complete value, in its order in memory."""
         (source,) = step.args
         writes = self.writes.get(source.root)  # none for inputs and constants
         return (
@@ -345,7 +345,7 @@ class _Uses:
         )
 
     def is_assembled(self, root: int) -> bool:
-        """Whether a value consists of parts that are copied side by side before it is read."""
+        """Whether a value is concatenated from parts before it is read."""
         if root not in self.assembled:
             self.assembled[root] = self._is_assembled(root)
         return self.assembled[root]

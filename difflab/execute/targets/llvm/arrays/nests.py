@@ -41,9 +41,9 @@ class PointerOperand(NamedTuple):
 
 
 def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
-    """Return which of a nest's instructions, by their places, is the first to write each value.
+    """Return the index of the first instruction of a nest that writes each value.
 
-    Those after it have its numbers in registers; those up to it read the value from memory.
+    Later instructions read the value from registers; those up to it read it from memory.
     """
     made: dict[int, int] = {}
     for place, step in enumerate(steps):
@@ -57,11 +57,11 @@ class Vector(OperationWriter):
     Parameters
     ----------
     routine : Routine
-        What is written to.
+        The routine to which code is appended.
     steps : sequence of Instruction
-        What is computed.
+        The instructions of the nest.
     operands : mapping of (int, int) to PointerOperand
-        What lies in memory, by the place of an instruction and of its operand; 0 is its result.
+        The operands in memory, by the index of an instruction and of its operand; 0 is the result.
     start : str
         The first point.
     width : int
@@ -100,7 +100,7 @@ class Vector(OperationWriter):
                 self._put(step, self.operands[place, 0])
 
     def _key(self, place: int, slot: int, ref: Ref) -> Any:
-        """Return the name of an operand's numbers, which are loaded once."""
+        """Return the key of an operand's value, which is loaded once."""
         if self.made.get(ref.root, place) < place:
             return ref.root
         operand = self.operands[place, slot]
@@ -120,13 +120,13 @@ class Vector(OperationWriter):
     # --- memory -----------------------------------------------------------------------------
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
-        """Return a pointer to a point's number."""
+        """Return a pointer to a point's element."""
         if not self.start.startswith("%"):
             return self.routine.moved(pointer, int(self.start) + lane, stride)
         return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
 
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
-        """Store a result, or join it to what is there."""
+        """Store a result, or accumulate it into the stored value."""
         number = self.number(step.out.root)
         if operand.table:  # of a scatter: one point, as indices may repeat
             position = self.routine.position(self._at(operand.table, 1))
@@ -221,7 +221,7 @@ class Nest:
         self._outer(list(self.axes[:-1]), pointers)
 
     def _blocks(self) -> list[JoinedNest]:
-        """Return how a nest of one instruction on several axes may be written in blocks."""
+        """Return the candidates for writing a nest of one instruction on several axes in blocks."""
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or step.lookup is not None:
             return []
@@ -238,7 +238,7 @@ class Nest:
         return self.made.get(ref.root, place) >= place
 
     def _order(self) -> tuple[int, ...]:
-        """Return the axes, the one whose numbers lie side by side most often innermost.
+        """Return the axes in loop order, with the one that is most often contiguous innermost.
 
         Those of a scatter stay in their order.
         """
@@ -303,7 +303,7 @@ class Nest:
             self._vector(operands, str(size - width), width, again=done - (size - width))
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
-        """Return where the steps of an operand along the innermost axis lie, if in a table."""
+        """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
         looked = self.looked.get((place, slot)) in self.axes[-1:]
         return pointers[place, 2] if looked else ""
 
@@ -324,7 +324,7 @@ class Nest:
 
 
 def _plain(step: Instruction) -> bool:
-    """Whether an operation is an instruction of the machine on numbers."""
+    """Whether an operation on floats is a machine instruction rather than a call."""
     spelling = SPELLINGS[step.name]
     called = spelling.function or "{exp}" in spelling.template
     return not (called or spelling.truths or step.truth)

@@ -1,7 +1,7 @@
-"""Large products of arrays: panels of an operand copied to a small room that stays in the cache.
+"""Large matrix products: panels of an operand are packed into a buffer that fits the cache.
 
 Many processors take some hundred cycles to multiply a subnormal number, and a product uses each
-number of a panel for every row. A panel with subnormal numbers is therefore scaled by a power of
+element of a panel for every row. A panel with subnormal numbers is therefore scaled by a power of
 two, if that is exact: nothing can overflow. Its sums are scaled back.
 """
 
@@ -39,7 +39,7 @@ class PanelNest(BlockedNest):
 
     @property
     def fits(self) -> bool:
-        """Whether it is a product so large that copying a panel is worth it."""
+        """Whether it is a product large enough for packing a panel to pay off."""
         if (self.step.name, self.step.into) != ("multiply", "add"):
             return False
         return (
@@ -79,7 +79,7 @@ class PanelNest(BlockedNest):
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width
-        if terms * columns % width:  # the numbers behind the last ones are looked at as well
+        if terms * columns % width:  # elements behind the last ones are read as well
             behind = routine.moved(room, terms * columns // width * width)
             routine.store("zeroinitializer", behind, width)
         for counter in routine.loop(0, terms, 1):
@@ -92,7 +92,7 @@ class PanelNest(BlockedNest):
     # --- subnormal numbers ------------------------------------------------------------------
 
     def _bounded(self, pointer: str, terms: int) -> str:
-        """Return whether all numbers of the rows are small enough for scaled products."""
+        """Return whether all elements of the rows are small enough for scaled products."""
         routine, (slot, _) = self.routine, self._slots
         row_stride, stride = self.strides[slot][self.row], self.strides[slot][self.along]
         largest = routine.slot("i64")
@@ -141,9 +141,9 @@ class PanelNest(BlockedNest):
         stride: int,
         width: int,
     ) -> list[str]:
-        """Return the extremes of evenly spaced numbers or vectors, as ordered by `_magnitude`.
+        """Return the extremes of strided elements or vectors, as ordered by `_magnitude`.
 
-        By ``umin`` of the magnitude minus 1, zeros are the largest numbers.
+        By ``umin`` of the magnitude minus 1, zeros are the largest values.
         """
         routine, kind = self.routine, _kind(width)
         suffix = f"v{width}i64" if width > 1 else "i64"
@@ -167,14 +167,14 @@ class PanelNest(BlockedNest):
         return self.routine.assigned(f"call i64 {called}({_kind(width)} {number})")
 
     def _magnitude(self, number: str, width: int) -> str:
-        """Return the bits of numbers without their signs: ordered as their magnitudes."""
+        """Return the bits of floats without the sign bit, which are ordered as the magnitudes."""
         kind = _kind(width)
         bits = self.routine.assigned(f"bitcast {types(width)['v']} {number} to {kind}")
         return self.routine.assigned(f"and {kind} {bits}, {_integers(_BITS, width)}")
 
 
 def _kind(width: int) -> str:
-    """Return the type of the bits of numbers."""
+    """Return the integer type of the bits of `width` floats."""
     return f"<{width} x i64>" if width > 1 else "i64"
 
 

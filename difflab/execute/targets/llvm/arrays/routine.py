@@ -27,7 +27,7 @@ from difflab.lower.nests import RECURRENCES, Instruction, Ref
 
 
 class Region(NamedTuple):
-    """The elements that a pointer may access, and what uses it."""
+    """The elements that a pointer may access, and a description of the access."""
 
     start: str
     size: int
@@ -35,14 +35,14 @@ class Region(NamedTuple):
 
 
 class Routine:
-    """Writes what one function of the module computes.
+    """Emits the body of one function of the module.
 
     Parameters
     ----------
     module : Module
-        Where it belongs.
+        The module that contains it.
     layout : NestLayout
-        What is computed.
+        The instructions, and the memory of their values.
     symbol : str
         The function's name.
 
@@ -94,7 +94,7 @@ class Routine:
         return f"%t{self._names}"
 
     def label(self) -> int:
-        """Return a number for the labels of one jump."""
+        """Return a unique suffix for the labels of one branch."""
         self._names += 1
         return self._names
 
@@ -111,7 +111,7 @@ class Routine:
         return self.rooms[size]
 
     def assigned(self, text: str) -> str:
-        """Write what gives a value, and return its name."""
+        """Emit the instruction that defines a value, and return its name."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
         return name
@@ -164,24 +164,24 @@ class Routine:
         return self._together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
 
     def _together(self, numbers: Sequence[str]) -> str:
-        """Return a vector of numbers."""
+        """Return a vector of scalars."""
         v, last = types(len(numbers))["v"], "poison"
         for lane, number in enumerate(numbers):
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
         return last
 
     def position(self, table: str) -> str:
-        """Return an index that a table holds."""
+        """Load an index from a table."""
         return self.assigned(f"fptosi double {self.load(table)} to i64")
 
     def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
-        """Return the numbers whose positions, in strides from a place, lie in a table."""
+        """Return the elements at the indices of a table, in units of `stride` from a pointer."""
         lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
         numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
         return self._together(numbers) if width > 1 else numbers[0]
 
     def spread(self, number: str, width: int) -> str:
-        """Return a number in each lane of a vector."""
+        """Return a vector with a scalar in each lane."""
         if width == 1:
             return number
         v = types(width)["v"]
@@ -190,7 +190,7 @@ class Routine:
         return self.assigned(f"shufflevector {v} {first}, {v} poison, {zeros}")
 
     def lanes(self, vector: str, size: int, first: int, width: int) -> str:
-        """Return some neighbouring numbers of a vector."""
+        """Return consecutive lanes of a vector."""
         v = types(size)["v"]
         if width == 1:
             return self.assigned(f"extractelement {v} {vector}, i32 {first}")
@@ -198,7 +198,7 @@ class Routine:
         return self.assigned(f"shufflevector {v} {vector}, {v} poison, <{width} x i32> <{mask}>")
 
     def _every_second(self, pointer: str, width: int) -> str:
-        """Return numbers of which every second one is wanted, from two vectors that overlap."""
+        """Load elements at stride 2, by two overlapping vector loads."""
         v = types(width)["v"]
         low, high = self.load(pointer, width), self.load(self.moved(pointer, width - 1), width)
         lanes = [*range(0, width, 2), *range(width + 1, 2 * width, 2)]
@@ -206,13 +206,13 @@ class Routine:
         return self.assigned(f"shufflevector {v} {low}, {v} {high}, <{width} x i32> <{mask}>")
 
     def joined(self, into: str, there: str, number: str, width: int) -> str:
-        """Return numbers joined by a sum or an extreme."""
+        """Return two values combined by a sum or an extreme."""
         name = self.name()
         self.add(SPELLINGS[into].template.format(there, number, r=name, **types(width)))
         return name
 
     def folded(self, into: str, number: str, width: int) -> str:
-        """Return the sum or extreme of a vector's numbers, joined in pairs."""
+        """Return the sum or extreme of a vector's lanes, by pairwise reduction."""
         while width > 2:
             v = types(width)["v"]
             lanes = [f"i32 {lane}" for lane in range(width)]
@@ -227,7 +227,7 @@ class Routine:
         return self.joined(into, ends[0], ends[1], 1)
 
     def with_product(self, there: str, factors: Sequence[str], width: int) -> str:
-        """Return numbers to which a product is added, rounded once where the machine can."""
+        """Add a product to a value, by a fused multiply-add where the machine has one."""
         kinds = types(width)
         v = kinds["v"]
         if "+fma" in self.host.features:
@@ -262,7 +262,7 @@ class Routine:
         self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
 
     def store_every_second(self, number: str, pointer: str, width: int) -> None:
-        """Write numbers from a place on, each followed by one that stays: by masked stores."""
+        """Store elements at stride 2, by masked stores that keep the elements between them."""
         v, b = types(width)["v"], types(width)["b"]
         name = f"llvm.masked.store.v{width}f64.p0"
         for half in (0, 1):  # the second store begins one early, so that it ends with a number
@@ -277,9 +277,9 @@ class Routine:
             self.add(f"call void @{name}({v} {found}, ptr {place}, i32 8, {b} <{mask}>)")
 
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
-        """Return a pointer that is held to a region wherever it is moved, where that is asked.
+        """Return a pointer whose accesses are bounds-checked against a region, in checked code.
 
-        The region has a size, and begins at the pointer if not at `start`.
+        The region has `size` elements, and begins at the pointer if not at `start`.
         """
         if not self.checked:
             return pointer
@@ -288,7 +288,7 @@ class Routine:
         return name
 
     def _check(self, pointer: str, width: int) -> None:
-        """Leave if an access is not inside of the pointer's region."""
+        """Exit if an access is out of the bounds of the pointer's region."""
         if not self.checked:
             return
         start, size, user = self.regions[pointer]
@@ -296,12 +296,12 @@ class Routine:
         number = len(self.module.accesses)
         here, there = (self.assigned(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
         offset = self.assigned(f"sub i64 {here}, {there}")
-        # Unsigned, so that what lies before the start is too large as well.
+        # Unsigned, so that offsets before the start are too large as well.
         inside = self.assigned(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
         self.leave_if(self.assigned(f"xor i1 {inside}, true"), number)
 
     def leave_if(self, holds: str, fault: int | None = None) -> None:
-        """End the run if something holds, with a fault if it is a new one."""
+        """Exit the run if the condition holds; record the fault if it is a new one."""
         label = self.label()
         self.add(f"br i1 {holds}, label %bad{label}, label %fine{label}")
         self.add(f"bad{label}:")
@@ -311,7 +311,7 @@ class Routine:
         self.add(f"fine{label}:")
 
     def call(self, layout: NestLayout, pointers: Sequence[str], memory: str) -> None:
-        """Call the routine of a function, and leave if it failed."""
+        """Call the routine of a function, and exit if it failed."""
         target = self.module.routine(layout)
         constants = self.moved("%y", target.constants - self.constants)
         arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
@@ -338,7 +338,7 @@ class Routine:
     # --- segments ---------------------------------------------------------------------------
 
     def _segment(self, number: int, segment: Segment) -> None:
-        """Write the first pieces, and the others as a loop."""
+        """Write the peeled pieces, and the others as a loop."""
         groups, before = self.layout.groups[number], segment.before
         for turn in range(before):
             self._pieces(segment, groups, turn)
@@ -381,7 +381,7 @@ class Routine:
         self.add(f"call void @{function}({', '.join(f'ptr {at}' for at in (*sources, target))})")
 
     def _transformed(self, transform: Transform, source: str, target: str) -> None:
-        """Call a Fourier transform, and leave with its exception if it raised one."""
+        """Call a Fourier transform, and exit with its exception if it raised one."""
         self.functions.declare("i32", FOURIER_SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
         raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
         numbers = [f"i64 {number}" for number in transform]
@@ -402,7 +402,7 @@ class Routine:
         return self.moved(base, start)
 
     def operands(self, step: Instruction, later: Sequence[Instruction]) -> list[str]:
-        """Return pointers to the result and the operands of a step, given it in all iterations."""
+        """Return pointers to the result and the operands of a step, given it in each iteration."""
         return [
             self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
             for slot, (ref, domain) in enumerate(step.accesses())
@@ -435,9 +435,9 @@ class Module:
     Parameters
     ----------
     layout : NestLayout
-        What is computed.
+        The instructions of ``run``, and the memory of their values.
     host : Host
-        What it is written for.
+        The processor to compile for.
     checked : bool
         Whether every access is compared with the bounds of its value before it is made. One
         outside of them ends the run, and its number in `accesses`, counted from 1, is left
@@ -462,12 +462,12 @@ class Module:
         self._routines: dict[NestLayout, Routine] = {}
 
     def memory(self) -> NDArray[np.float64]:
-        """Return memory for the values of a call; if checked, what nothing has written is nan."""
+        """Return memory for the values of a call; in checked code, unwritten elements are nan."""
         size = self.layout.room + 1
         return np.full(size, np.nan) if self.checked else np.zeros(size)
 
     def text(self) -> str:
-        """Return the module; x is the table of the inputs' addresses, and n means nothing."""
+        """Return the module; x is the table of the inputs' addresses, and n is unused."""
         main = Routine(self, self.layout, "run")
         main.write()
         return self._with(main, self._addresses(self.layout.program.inputs, 0))
@@ -475,8 +475,7 @@ class Module:
     def batch_text(self) -> str:
         """Return the module for n points, whose layout is that of a routine.
 
-        x is the table of the addresses of the inputs and outputs, and then of their steps from
-        point to point.
+        x is the table of the addresses of the inputs and outputs, and then of their strides.
         """
         pointers = range(self.layout.program.inputs)
         main = Routine(self, NestLayout.empty(), "run")
@@ -493,7 +492,7 @@ class Module:
         return self._with(main, [*self._addresses(len(pointers), len(pointers)), *steps])
 
     def _addresses(self, count: int, others: int) -> list[str]:
-        """Return the lines that read a number of addresses; the fault lies behind them all."""
+        """Return the lines that read `count` addresses; that of the fault follows them all."""
         lines = [f"%fault = getelementptr i64, ptr %x, i64 {count + others}"]
         for number in range(count):
             lines.append(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")

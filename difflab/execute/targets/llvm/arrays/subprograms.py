@@ -24,16 +24,16 @@ def sizes(shapes: Sequence[Shape]) -> list[int]:
 class Subprograms:
     """The functions of a loop or a choice.
 
-    In memory lie the results, then two places for each value that a step hands to the next, one
-    of which the step reads and one it writes; a truth value; and the memory of the functions,
-    of which one is called at a time.
+    The memory consists of the results; a double buffer for each carried value, one half of which a
+    step reads and the other it writes; a truth value; and the memory of the functions, of which
+    one is called at a time.
 
     Attributes
     ----------
     control : Control
         The loop or the choice.
     layouts : tuple of NestLayout
-        Its functions. Their last inputs are the places of their outputs.
+        Its functions. Their last inputs are their output buffers.
     """
 
     control: Control
@@ -41,7 +41,7 @@ class Subprograms:
 
     @cached_property
     def carried(self) -> list[int]:
-        """The sizes of the values that a step hands to the next."""
+        """The sizes of the carried values."""
         control = self.control
         if isinstance(control, Branches | Checkpoint):
             return []
@@ -50,27 +50,27 @@ class Subprograms:
 
     @cached_property
     def results(self) -> int:
-        """The numbers of all results."""
+        """The number of elements of all results."""
         return sum(sizes(self.control.output_shapes))
 
     @property
     def truth(self) -> int:
-        """Where the truth value is."""
+        """The offset of the truth value."""
         return self.results + 2 * sum(self.carried)
 
     @property
     def room(self) -> int:
-        """Where the memory of the functions begins."""
+        """The offset of the memory of the functions."""
         return self.truth + 1
 
     @property
     def size(self) -> int:
-        """The numbers in memory."""
+        """The size of the memory, in elements."""
         return self.room + max(layout.room for layout in self.layouts)
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The elements of that memory, and of the operands."""
+        """The element counts of that memory and of the operands."""
         return (self.size, *sizes(self.control.input_shapes))
 
     @property
