@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
@@ -65,9 +66,12 @@ def test_an_axis_of_less_than_a_decade_has_one_unit() -> None:
             axes.set(yscale="log", ylim=(1.5e-6, high))
             decades(axes.yaxis, seconds_tick)
         figure.draw_without_rendering()
-        shown = [
-            [text.get_text() for text in axes.yaxis.get_ticklabels(which="both") if text.get_text()]
-            for axes in (wide, narrow)
-        ]
-    assert {"10 µs", "100 µs"} <= set(shown[0]) <= {"1 µs", "10 µs", "100 µs", "1 ms", "10 ms"}
-    assert {"2 µs", "5 µs"} <= set(shown[1]) <= {"1 µs", "2 µs", "5 µs", "10 µs"}
+    assert _shown(wide) == {"10 µs", "100 µs", "1 ms"}
+    assert _shown(narrow) == {"2 µs", "5 µs"}
+
+
+def _shown(axes: Axes) -> set[str]:
+    """Return the labels of the ticks within the axis, beyond which versions of matplotlib differ."""
+    low, high = axes.get_ylim()
+    ticks = [*axes.yaxis.get_major_ticks(), *axes.yaxis.get_minor_ticks()]
+    return {t.label1.get_text() for t in ticks if low <= t.get_loc() <= high} - {""}
