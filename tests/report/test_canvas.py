@@ -71,7 +71,7 @@ def test_an_axis_of_less_than_a_decade_has_one_unit() -> None:
 
 
 def _shown(axes: Axes) -> set[str]:
-    """Return the labels of the ticks within the axis, beyond which versions of matplotlib differ."""
+    """Return the labels of ticks within the axis: beyond, versions of matplotlib differ."""
     low, high = axes.get_ylim()
     ticks = [*axes.yaxis.get_major_ticks(), *axes.yaxis.get_minor_ticks()]
     return {t.label1.get_text() for t in ticks if low <= t.get_loc() <= high} - {""}
