@@ -192,7 +192,7 @@ class Graph:
     def pruned(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
         """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
         numbers = self.numbers_after(outputs)
-        if numbers[-1:] == len(self) - 1:  # the usual case, five times as fast
+        if numbers.size and numbers[-1] == len(self) - 1:  # the usual case, five times as fast
             columns = ("opcode", "starts", "args", "param_ids", "shape_ids", "spans")
             tables = ("constants", "names", "labels")
             copies = {name: getattr(self, name).copy() for name in (*columns, *tables)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -25,6 +26,9 @@ def parentheses_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
         return operand(name, 0 if name == "subtract" else argument, enclosed, strict)
 
     monkeypatch.setattr(expressions, "_operand", loose)
+    for name in ("latex", "text"):  # cached forms must not outlive the fault
+        printer = import_module(f"difflab.language.printers.{name}")
+        monkeypatch.setattr(printer, "_form", printer._form.__wrapped__)
 
 
 def nan_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,3 +184,9 @@ def test_a_difference_is_not_the_difference_the_other_way() -> None:
     again = Builder.continuing(builder.graph())
     assert again.emit(multiply, (b, a)) == again.emit(multiply, (a, b)) == 4
     assert again.emit(subtract, (b, a)) == 3
+
+
+def test_a_graph_without_nodes_is_pruned() -> None:
+    graph, kept = Builder().graph().pruned(())
+    assert len(graph) == 0
+    assert kept == ()

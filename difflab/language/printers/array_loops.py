@@ -69,8 +69,9 @@ def lowered(printer: StraightLinePrinter, node: int, row: Primitive) -> None:
         operands.append(View.whole(_BESIDE, (*shape, params["length"])))
     out = View.whole(len(children), shape)
     steps = nests(row, params, out, operands)
+    sizes = {view.ref.root: math.prod(view.shape) for view in (out, *operands)}
     for step in steps:
-        require_inside(step, {view.ref.root: math.prod(view.shape) for view in (out, *operands)})
+        require_inside(step, sizes)
     total, terms = not shape and row in (sum_, matmul), ""
     kind = steps[-1].name if steps else ""
     if kind == "multiply":  # the innermost loop adds up
