@@ -149,12 +149,13 @@ def check_read_batches(fast: Compiled, arrays: list[Array]) -> None:
 def check_machine_code(function: Function, points: Array) -> None:
     """Hold what "auto" goes over to at one point to what it begins with, bit by bit."""
     packed = bool(points[0, 0] > 0)
-    with patch.object(point_calls, "worth_compiling", lambda *_: 1):
-        fast = dl.compile(function, packed=packed)
     calls = [(np.array(p),) if packed else tuple(p) for p in points.T.tolist()]
     began = dl.compile(function, "python", packed=packed)
-    before, first = [began(*call) for call in calls], fast(*calls[0])
-    fast(*calls[0])  # the second one has it compiled
+    before = [began(*call) for call in calls]
+    with patch.object(point_calls, "worth_compiling", lambda *_: 1):
+        fast = dl.compile(function, packed=packed)
+        first = fast(*calls[0])  # evaluated; the second one is planned, and has code compiled
+        fast(*calls[0])
     workers.finish()
     after = [fast(*call) for call in calls]
     for found, expected, call in zip(
