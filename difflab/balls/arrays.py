@@ -34,17 +34,17 @@ def _order(line: list[Any]) -> list[Jet]:
     """Return the indices that sort a line; those of equal elements in their order."""
     try:
         return [jet(place) for place, _ in sorted(enumerate(line), key=cmp_to_key(_sign))]
-    except Undecided as found:
-        return [Jet(arb.nan(), fault=found.fault) for _ in line]
+    except Undecided as undecided:
+        return [Jet(arb.nan(), fault=undecided.fault) for _ in line]
 
 
 def _index(place: Any, size: int) -> int | Fault:
     """Return a known index, or why it is not known."""
     number = jet(place)
-    found = arb(number.value).unique_fmpz()
-    if number.fault is not None or found is None:
+    index = arb(number.value).unique_fmpz()
+    if number.fault is not None or index is None:
         return number.fault or Fault("undecided", "an index is not known", False)
-    return int(found) % size
+    return int(index) % size
 
 
 def _lines(x: Any, places: Any, axis: int) -> tuple[Array, Array, tuple[int, ...]]:
@@ -57,27 +57,27 @@ def _lines(x: Any, places: Any, axis: int) -> tuple[Array, Array, tuple[int, ...
 def take_along(x: Any, places: Any, *, axis: int, rank: int) -> Array:
     """Return the elements at indices along an axis."""
     lines, wanted, lead = _lines(x, places, axis)
-    found = np.empty(wanted.shape, dtype=object)
+    elements = np.empty(wanted.shape, dtype=object)
     for row, column in np.ndindex(wanted.shape):
         index = _index(wanted[row, column], lines.shape[1])
         if isinstance(index, int):
-            found[row, column] = lines[row, index]
+            elements[row, column] = lines[row, index]
         else:
-            found[row, column] = Jet(arb.nan(), fault=index)
-    return np.moveaxis(found.reshape(*lead, wanted.shape[1]), -1, axis)
+            elements[row, column] = Jet(arb.nan(), fault=index)
+    return np.moveaxis(elements.reshape(*lead, wanted.shape[1]), -1, axis)
 
 
 def put_along(x: Any, places: Any, *, axis: int, rank: int, size: int) -> Array:
     """Add every element at its index along an axis."""
     lines, wanted, lead = _lines(x, places, axis)
-    found = np.full((len(lines), size), jet(0), dtype=object)
+    sums = np.full((len(lines), size), jet(0), dtype=object)
     for row, column in np.ndindex(wanted.shape):
         index = _index(wanted[row, column], size)
         if isinstance(index, int):
-            found[row, index] = found[row, index] + lines[row, column]
+            sums[row, index] = sums[row, index] + lines[row, column]
         else:
-            found[row] = [Jet(arb.nan(), fault=index)] * size
-    return np.moveaxis(found.reshape(*lead, size), -1, axis)
+            sums[row] = [Jet(arb.nan(), fault=index)] * size
+    return np.moveaxis(sums.reshape(*lead, size), -1, axis)
 
 
 def convolve(a: Any, v: Any) -> Array:
@@ -103,14 +103,14 @@ def correlate(a: Any, v: Any) -> Array:
 def linear_recurrence(a: Any, b: Any, *, axes: tuple[int, ...], rank: int) -> Array:
     """Return y of y₀ = b₀, yᵢ = aᵢ₋₁ yᵢ₋₁ + bᵢ along an axis."""
     factors, terms = (np.moveaxis(np.asarray(part, dtype=object), axes[0], 0) for part in (a, b))
-    found = np.empty(terms.shape, dtype=object)
+    solution = np.empty(terms.shape, dtype=object)
     for column in np.ndindex(terms.shape[1:]):
         value = jet(terms[(0, *column)])
-        found[(0, *column)] = value
+        solution[(0, *column)] = value
         for place in range(1, len(terms)):
             value = factors[(place - 1, *column)] * value + terms[(place, *column)]
-            found[(place, *column)] = value
-    return np.moveaxis(found, 0, axes[0])
+            solution[(place, *column)] = value
+    return np.moveaxis(solution, 0, axes[0])
 
 
 argsort = mapping(_order)
@@ -125,11 +125,11 @@ def pack(*parts: Any, ranks: tuple[int, ...]) -> Any:
 
 def scatter(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
     """Return an array of zeros, with the parts added at their keys."""
-    found = np.full(shape, jet(0), dtype=object)
+    array = np.full(shape, jet(0), dtype=object)
     for part, key in zip(parts, keys, strict=True):
         where = decoded(key)
-        found[where] = found[where] + part
-    return found
+        array[where] = array[where] + part
+    return array
 
 
 def _angle(k: int, n: int) -> tuple[Jet, Jet]:
@@ -157,16 +157,16 @@ def _stacked(compute: Callable[..., Any], result_rank: int) -> Callable[..., Any
         batch = np.broadcast_shapes(*(x.shape[:-2] for x in stacks))
         whole = [np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks]
         shape = whole[-1].shape if result_rank == 2 else batch
-        found = np.empty(shape, dtype=object)
+        out = np.empty(shape, dtype=object)
         for at in np.ndindex(batch):
             matrices = [[[jet(entry) for entry in line] for line in x[at].tolist()] for x in whole]
             part = compute(*matrices)
             if result_rank == 0:
-                found[at] = part
+                out[at] = part
                 continue
             for i, j in np.ndindex(shape[len(batch) :]):
-                found[(*at, i, j)] = part[i][j]
-        return found[..., 0] if column else found[()]
+                out[(*at, i, j)] = part[i][j]
+        return out[..., 0] if column else out[()]
 
     return row
 
@@ -202,8 +202,8 @@ def _identity(size: int) -> Matrix:
 
 
 def _solve(a: Matrix, b: Matrix) -> Matrix:
-    _, found = _eliminated(a, b)
-    return found if found is not None else _undefined(b, _singular(a))
+    _, solution = _eliminated(a, b)
+    return solution if solution is not None else _undefined(b, _singular(a))
 
 
 def _singular(a: Matrix) -> Fault:
@@ -226,9 +226,9 @@ def _det(a: Matrix) -> Jet:
     """
     if not a:
         return jet(1)
-    found, solved = _eliminated(a, [[] for _ in a])
+    determinant, solved = _eliminated(a, [[] for _ in a])
     if solved is not None:
-        return found
+        return determinant
     size, power = len(a), a
     for _ in range(size - 1):
         diagonal = [jet(0)] * size

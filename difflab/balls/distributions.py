@@ -152,10 +152,10 @@ def _power(x: Ball, exponent: Ball) -> Ball:
 
 
 def _falling(a: Ball, count: int) -> Ball:
-    found = arb(1)
+    product = arb(1)
     for k in range(count):
-        found *= a - k
-    return found
+        product *= a - k
+    return product
 
 
 def _density(name: str, domain: str, constants: int) -> Any:
@@ -195,11 +195,11 @@ def _erfcx(order: int, x: Ball) -> Ball:
     if x > 0:
         kummer = (x * x).hypgeom_u(arb(order + 1) / 2, arb(1) / 2)
         return (-1) ** order * factorial(order) * kummer / arb.pi().sqrt()
-    before, found = 2 / arb.pi().sqrt(), (x * x).exp() * x.erfc()
+    before, derivative = 2 / arb.pi().sqrt(), (x * x).exp() * x.erfc()
     for k in range(1, order + 1):
         rest = -before if k == 1 else 2 * (k - 1) * before
-        before, found = found, 2 * x * found + rest
-    return found
+        before, derivative = derivative, 2 * x * derivative + rest
+    return derivative
 
 
 def _log_ndtr(order: int, x: Ball) -> Ball:

@@ -69,15 +69,15 @@ def analytic(
         x = jet(argument)
         at = x.value if type(x.value) is arb else arb(x.value)
         if x.slopes:
-            found = expanded(series, at, terms(x), more)
-            if not found[0].rel_accuracy_bits() > SHARP:
-                found[0] = on_ball(value, at)
+            coefficients = expanded(series, at, terms(x), more)
+            if not coefficients[0].rel_accuracy_bits() > SHARP:
+                coefficients[0] = on_ball(value, at)
         else:
-            found = [on_ball(value, at)]
-        for entry in found:
+            coefficients = [on_ball(value, at)]
+        for entry in coefficients:
             if not entry.is_finite():
-                return _faulty(x, at, found[0])
-        return composed(x, found)
+                return _faulty(x, at, coefficients[0])
+        return composed(x, coefficients)
 
     def _faulty(x: Jet, at: Ball, value: Ball) -> Jet:
         where = f"{name} is analytic for {domain}" if domain else f"{name} could not be bounded"
@@ -112,10 +112,10 @@ def by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
 
     def series(s: Any) -> Any:
         at = backward(s[0])
-        found = forward(arb_series([at, 1], TERMS))
-        if not at.is_finite() or found[1].contains(0):
+        coefficients = forward(arb_series([at, 1], TERMS))
+        if not at.is_finite() or coefficients[1].contains(0):
             return arb_series([at, arb.nan(), arb.nan()], TERMS)
-        shifted = arb_series([0, *(found[k] for k in range(1, TERMS))], TERMS)
+        shifted = arb_series([0, *(coefficients[k] for k in range(1, TERMS))], TERMS)
         return shifted.reversion() + at
 
     return series
@@ -181,10 +181,10 @@ def _polygamma(order: int) -> Callable[[Any], Jet]:
     more = order + 1
 
     def series(s: Any) -> Any:
-        found = _log_gamma(s)
+        derivative = _log_gamma(s)
         for _ in range(more):
-            found = found.derivative()
-        return found
+            derivative = derivative.derivative()
+        return derivative
 
     return analytic(
         series, lambda v: expanded(series, v, 1, more)[0], "polygamma", "pole", POLES, more
@@ -233,8 +233,8 @@ digamma = analytic(
 
 def log(x: Any, base: int | None = None) -> Jet:
     """Return the logarithm, the natural one unless a base is given."""
-    found = natural(x)
-    return found if base is None else found / natural(base)
+    logarithm = natural(x)
+    return logarithm if base is None else logarithm / natural(base)
 
 
 def log10(x: Any) -> Jet:
@@ -293,12 +293,12 @@ def _times_logarithm(name: str, logarithm: Callable[[Any], Jet]) -> Callable[[An
 
     def product(factor: Any, argument: Any) -> Jet:
         x, z = jet(factor), jet(argument)
-        found, is_zero = x * logarithm(z), x.value == 0
-        if arb(found.value).is_finite() or not is_zero or arb(z.value).is_nan():
-            return found
+        slope, is_zero = x * logarithm(z), x.value == 0
+        if arb(slope.value).is_finite() or not is_zero or arb(z.value).is_nan():
+            return slope
         reason = f"the slope of {name} is a logarithm, whose argument is {shown(arb(z.value))}"
         return Jet(
-            arb(0), fault=worse(found.fault, Fault("edge", reason, True)) if x.varies else x.fault
+            arb(0), fault=worse(slope.fault, Fault("edge", reason, True)) if x.varies else x.fault
         )
 
     return product
@@ -355,10 +355,10 @@ def dpower(x: Any, exponent: Any) -> Jet:
 def dpower_exponent(base: Any, exponent: Any) -> Jet:
     """Return xᵖ log x, and its limit 0 at x = 0 for p > 0."""
     x, p = jet(base), jet(exponent)
-    found = power(x, p)
+    powered = power(x, p)
     if x.value == 0 and p.value > 0:
-        return found
-    return found * natural(x)
+        return powered
+    return powered * natural(x)
 
 
 def dhypot(one: Any, two: Any) -> Jet:

@@ -32,7 +32,7 @@ BOX_BITS = PRECISIONS[0]
 
 
 @dataclass(frozen=True)
-class _Flat:
+class _Bounds:
     """Bounds of the flattened outputs: values, Jacobian and Hessians in one row.
 
     ``lower`` and ``upper`` have the shape ``(m, 1 + n + n²)``, less what the order leaves out.
@@ -82,12 +82,12 @@ def _enclosed(function: Function, box: Box, order: int, width: float | None) -> 
     if all(low == high for low, high in box):
         return _at_point(function, box, order)
     with precision(BOX_BITS):
-        found = _on_box(function, box, order)
+        bounds = _on_box(function, box, order)
         if width is not None:
-            return _divided(function, box, order, found, width, MOST_PIECES)
-        if any(output.fault is not None for output in found.outputs):
-            return _divided(function, box, order, found, math.inf, FEW_PIECES)
-        return _enclosure(function, box, order, found, sharp=True)
+            return _divided(function, box, order, bounds, width, MOST_PIECES)
+        if any(output.fault is not None for output in bounds.outputs):
+            return _divided(function, box, order, bounds, math.inf, FEW_PIECES)
+        return _enclosure(function, box, order, bounds, sharp=True)
 
 
 # --- a point ----------------------------------------------------------------------------------
@@ -96,44 +96,44 @@ def _enclosed(function: Function, box: Box, order: int, width: float | None) -> 
 def _at_point(function: Function, box: Box, order: int) -> Enclosure:
     """Raise the precision until the bounds are adjacent."""
     balls = [arb(low) for low, _ in box]
-    found: _Flat | None = None
+    bounds: _Bounds | None = None
     stopped = ""
     try:
         for bits in PRECISIONS:
             known = (
                 None
-                if found is None
-                else partial(_enclosure, function, box, order, found, sharp=False)
+                if bounds is None
+                else partial(_enclosure, function, box, order, bounds, sharp=False)
             )
             reached(f"at {bits} bits", known)
-            found = _flat(function, evaluated(function, balls, bits, order), order, bits)
-            if _adjacent(found):
-                return _enclosure(function, box, order, found, sharp=True)
+            bounds = _bounds_of(function, evaluated(function, balls, bits, order), order, bits)
+            if _adjacent(bounds):
+                return _enclosure(function, box, order, bounds, sharp=True)
     except MethodTimeout as error:
-        if found is None:
+        if bounds is None:
             raise
         stopped = str(error)
-    assert found is not None
-    return _enclosure(function, box, order, found, sharp=False, stopped=stopped)
+    assert bounds is not None
+    return _enclosure(function, box, order, bounds, sharp=False, stopped=stopped)
 
 
-def _adjacent(found: _Flat) -> bool:
+def _adjacent(bounds: _Bounds) -> bool:
     """Whether nothing is undecided, and each bound is a number beside the exact one."""
-    if any(output.fault and not output.fault.certain for output in found.outputs):
+    if any(output.fault and not output.fault.certain for output in bounds.outputs):
         return False
     with np.errstate(over="ignore"):
-        above = np.nextafter(np.nextafter(found.lower, np.inf), np.inf)
-    return bool(np.all((found.upper <= above) | np.isnan(found.upper)))
+        above = np.nextafter(np.nextafter(bounds.lower, np.inf), np.inf)
+    return bool(np.all((bounds.upper <= above) | np.isnan(bounds.upper)))
 
 
-def _flat(function: Function, outputs: Sequence[Jet], order: int, bits: int) -> _Flat:
+def _bounds_of(function: Function, outputs: Sequence[Jet], order: int, bits: int) -> _Bounds:
     """Return the bounds of expansions, rounded outward."""
     with precision(bits):
         lower, upper = (
             np.array([_row(output, function.n, order, end) for output in outputs], dtype=np.float64)
             for end in (below, upward)
         )
-    return _Flat(lower, upper, outputs, bits)
+    return _Bounds(lower, upper, outputs, bits)
 
 
 def _row(output: Jet, n: int, order: int, end: Callable[[Ball], float]) -> list[float]:
@@ -156,17 +156,17 @@ def _row(output: Jet, n: int, order: int, end: Callable[[Ball], float]) -> list[
 # --- a box ------------------------------------------------------------------------------------
 
 
-def _on_box(function: Function, box: Box, order: int) -> _Flat:
+def _on_box(function: Function, box: Box, order: int) -> _Bounds:
     """Return the natural enclosure, intersected with the mean-value form where it is smooth."""
     balls = [between(low, high) for low, high in box]
-    found = _flat(function, evaluated(function, balls, BOX_BITS, order), order, BOX_BITS)
+    bounds = _bounds_of(function, evaluated(function, balls, BOX_BITS, order), order, BOX_BITS)
     if order == 0:
-        return found
+        return bounds
     middle = [arb(_middle(low, high)) for low, high in box]
     steps = [ball - center for ball, center in zip(balls, middle, strict=True)]
     centers = evaluated(function, middle, BOX_BITS, order - 1)
-    lower, upper = found.lower.copy(), found.upper.copy()
-    for row, (output, center) in enumerate(zip(found.outputs, centers, strict=True)):
+    lower, upper = bounds.lower.copy(), bounds.upper.copy()
+    for row, (output, center) in enumerate(zip(bounds.outputs, centers, strict=True)):
         if output.fault is not None or center.fault is not None:
             continue
         for place, ball in _mean_values(output, center, steps, order).items():
@@ -174,7 +174,7 @@ def _on_box(function: Function, box: Box, order: int) -> _Flat:
             if math.isfinite(low) and math.isfinite(high):
                 lower[row, place] = np.fmax(lower[row, place], low)
                 upper[row, place] = np.fmin(upper[row, place], high)
-    return replace(found, lower=lower, upper=upper)
+    return replace(bounds, lower=lower, upper=upper)
 
 
 def _middle(low: float, high: float) -> float:
@@ -186,15 +186,15 @@ def _mean_values(output: Jet, center: Jet, steps: Sequence[Ball], order: int) ->
     value = arb(center.value)
     for place, slope in output.slopes.items():
         value += slope * steps[place]
-    found = {0: value}
+    means = {0: value}
     if order == 2:
         for place in output.slopes:
-            found[1 + place] = arb(center.slopes.get(place, arb(0)))
+            means[1 + place] = arb(center.slopes.get(place, arb(0)))
         for (i, j), curve in (output.curves or {}).items():
-            found[1 + i] += curve * steps[j]
+            means[1 + i] += curve * steps[j]
             if i != j:
-                found[1 + j] += curve * steps[i]
-    return found
+                means[1 + j] += curve * steps[i]
+    return means
 
 
 # --- a divided box ----------------------------------------------------------------------------
@@ -203,12 +203,12 @@ def _mean_values(output: Jet, center: Jet, steps: Sequence[Ball], order: int) ->
 @dataclass
 class _Piece:
     box: list[tuple[float, float]]
-    found: _Flat
-    inner: _Flat
+    bounds: _Bounds
+    inner: _Bounds
 
 
 def _divided(
-    function: Function, box: Box, order: int, whole: _Flat, width: float, most: int
+    function: Function, box: Box, order: int, whole: _Bounds, width: float, most: int
 ) -> Enclosure:
     """Divide the pieces whose bounds exceed the function's range by more than `width`."""
     pieces = [_piece(function, list(box), order, whole)]
@@ -227,26 +227,28 @@ def _divided(
         dropped = set(wide)
         pieces = [piece for index, piece in enumerate(pieces) if index not in dropped] + parts
         wide = _too_wide(pieces, box, width)
-    lower = np.min([piece.found.lower for piece in pieces], axis=0)
-    upper = np.max([piece.found.upper for piece in pieces], axis=0)
+    lower = np.min([piece.bounds.lower for piece in pieces], axis=0)
+    upper = np.max([piece.bounds.upper for piece in pieces], axis=0)
     worst = max(pieces, key=_informative)
-    found = replace(worst.found, lower=lower, upper=upper)
+    bounds = replace(worst.bounds, lower=lower, upper=upper)
     count = len(pieces)
     return _enclosure(
-        function, worst.box, order, found, sharp=not wide, pieces=count, stopped=stopped
+        function, worst.box, order, bounds, sharp=not wide, pieces=count, stopped=stopped
     )
 
 
 def _informative(piece: _Piece) -> int:
     """Return how informative the obstacle on a piece is: 0 if there is none."""
-    kinds = [output.fault.kind for output in piece.found.outputs if output.fault is not None]
+    kinds = [output.fault.kind for output in piece.bounds.outputs if output.fault is not None]
     return 1 + any(kind != "undecided" for kind in kinds) if kinds else 0
 
 
-def _piece(function: Function, box: list[tuple[float, float]], order: int, found: _Flat) -> _Piece:
+def _piece(
+    function: Function, box: list[tuple[float, float]], order: int, bounds: _Bounds
+) -> _Piece:
     middle = [arb(_middle(low, high)) for low, high in box]
     outputs = evaluated(function, middle, BOX_BITS, order)
-    return _Piece(box, found, _flat(function, outputs, order, BOX_BITS))
+    return _Piece(box, bounds, _bounds_of(function, outputs, order, BOX_BITS))
 
 
 def _halves(piece: _Piece) -> list[list[tuple[float, float]]]:
@@ -266,17 +268,17 @@ def _halves(piece: _Piece) -> list[list[tuple[float, float]]]:
 
 def _too_wide(pieces: Sequence[_Piece], box: Box, width: float) -> list[int]:
     """Return the pieces whose bounds exceed values that the function takes on, or may be smooth."""
-    lower = np.array([piece.found.lower for piece in pieces])
-    upper = np.array([piece.found.upper for piece in pieces])
+    lower = np.array([piece.bounds.lower for piece in pieces])
+    upper = np.array([piece.bounds.upper for piece in pieces])
     lowest = np.fmin.reduce([piece.inner.upper for piece in pieces], axis=0)
     highest = np.fmax.reduce([piece.inner.lower for piece in pieces], axis=0)
     with np.errstate(invalid="ignore"):
         beyond = (lower < lowest - width) | (upper > highest + width)
-    found = set(np.flatnonzero(beyond.reshape(len(pieces), -1).any(axis=1)).tolist())
+    wide = set(np.flatnonzero(beyond.reshape(len(pieces), -1).any(axis=1)).tolist())
     for index, piece in enumerate(pieces):
-        if any(output.fault is not None for output in piece.found.outputs):
-            found.add(index)
-    return [index for index in sorted(found) if _divisible(pieces[index], box, width)]
+        if any(output.fault is not None for output in piece.bounds.outputs):
+            wide.add(index)
+    return [index for index in sorted(wide) if _divisible(pieces[index], box, width)]
 
 
 def _divisible(piece: _Piece, box: Box, width: float) -> bool:
@@ -284,7 +286,7 @@ def _divisible(piece: _Piece, box: Box, width: float) -> bool:
 
     A kink stays in some piece, however small: its neighbourhood is not divided for ever.
     """
-    faulty = any(output.fault is not None for output in piece.found.outputs)
+    faulty = any(output.fault is not None for output in piece.bounds.outputs)
     least = 2.0**-10 if faulty else 2.0**-40
     whole = [high - low for low, high in box]
     return any(
@@ -300,16 +302,16 @@ def _enclosure(
     function: Function,
     box: Box,
     order: int,
-    found: _Flat,
+    bounds: _Bounds,
     *,
     sharp: bool,
     pieces: int = 1,
     stopped: str = "",
 ) -> Enclosure:
     return Enclosure(
-        *_parts(function, order, found.lower, found.upper),
-        obstacles=_obstacles(function, box, order, found),
-        bits=found.bits,
+        *_parts(function, order, bounds.lower, bounds.upper),
+        obstacles=_obstacles(function, box, order, bounds),
+        bits=bounds.bits,
         pieces=pieces,
         sharp=sharp,
         stopped=stopped,
@@ -346,19 +348,19 @@ def _parts(
     return parts[0], parts[1] if order >= 1 else None, parts[2] if order == 2 else None
 
 
-def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[Obstacle, ...]:
+def _obstacles(function: Function, box: Box, order: int, bounds: _Bounds) -> tuple[Obstacle, ...]:
     """Return why derivatives are missing, and where that was written."""
-    if all(output.fault is None for output in found.outputs):
+    if all(output.fault is None for output in bounds.outputs):
         return ()
     balls = [between(low, high) for low, high in box]
     nodes: Sequence[FaultNode | None]
     try:
-        nodes = fault_nodes(function, balls, found.bits, order)
+        nodes = fault_nodes(function, balls, bounds.bits, order)
     except MethodTimeout:  # the operation is known, its position is not
         ends = np.repeat(function.outputs, [math.prod(shape) for shape in function.output_shapes])
         nodes = [
             None if output.fault is None else FaultNode(output.fault, node)
-            for output, node in zip(found.outputs, ends.tolist(), strict=True)
+            for output, node in zip(bounds.outputs, ends.tolist(), strict=True)
         ]
     names = element_names(function.output_names, function.output_shapes)
     return tuple(

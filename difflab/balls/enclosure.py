@@ -35,8 +35,8 @@ class Interval:
 
     def __contains__(self, numbers: object) -> bool:
         """Whether all of the given values lie within the bounds."""
-        found = np.asarray(numbers, dtype=np.float64)
-        return bool(np.all((self.lower <= found) & (found <= self.upper)))
+        values = np.asarray(numbers, dtype=np.float64)
+        return bool(np.all((self.lower <= values) & (values <= self.upper)))
 
     def __repr__(self) -> str:
         return f"Interval({self.lower.tolist()}, {self.upper.tolist()})"

@@ -85,8 +85,8 @@ class BallInterpreter(ElementInterpreter):
         """Return the number exactly: ``pi`` and ``e`` at the working precision."""
         if name:
             return Jet(arb.pi() if name == "pi" else arb.const_e())
-        found = jet(value)
-        return Jet(exactly(found.value)) if self.exact else found
+        ball = jet(value)
+        return Jet(exactly(ball.value)) if self.exact else ball
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.holds is not None:
@@ -124,8 +124,8 @@ def _form(primitive: Primitive) -> Callable[..., Any] | None:
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
     """Return a constant array of balls."""
     numbers = np.frombuffer(values, dtype=np.float64).tolist()
-    found = (on.constant(number, None) for number in numbers)
-    return np.fromiter(found, dtype=object).reshape(shape)
+    balls = (on.constant(number, None) for number in numbers)
+    return np.fromiter(balls, dtype=object).reshape(shape)
 
 
 def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
@@ -137,8 +137,8 @@ def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
             results = roots.solved(on, control, args)
         else:
             results = control.run(on, args, ())
-    except Undecided as found:
-        unknown = Jet(arb.nan(), fault=found.fault)
+    except Undecided as undecided:
+        unknown = Jet(arb.nan(), fault=undecided.fault)
         results = [np.full(shape, unknown, dtype=object)[()] for shape in shapes]
     if control.single:
         return results[0]
@@ -215,10 +215,10 @@ def evaluator(
 
     def outputs(balls: Sequence[Ball]) -> list[Jet]:
         seeds = _seeds(balls, order, exact, wrt, recorded)
-        found = _flattened(function, compute(_environment(function, seeds)))
+        expansions = _flattened(function, compute(_environment(function, seeds)))
         if not recorded:
-            return found
-        return [Jet(out.value, swept(out.slopes), None, out.fault) for out in found]
+            return expansions
+        return [Jet(out.value, swept(out.slopes), None, out.fault) for out in expansions]
 
     return outputs
 
@@ -230,14 +230,14 @@ def _environment(function: Function, inputs: Sequence[Jet]) -> dict[int, Any]:
 
 
 def _flattened(function: Function, values: Sequence[Any]) -> list[Jet]:
-    found: list[Jet] = []
+    jets: list[Jet] = []
     for value, shape in zip(values, function.output_shapes, strict=True):
         if isinstance(value, Jet):
-            found += [value] * math.prod(shape)
+            jets += [value] * math.prod(shape)
             continue
         whole = np.broadcast_to(np.asarray(value, dtype=object), shape)
-        found += map(jet, whole.ravel().tolist())
-    return found
+        jets += map(jet, whole.ravel().tolist())
+    return jets
 
 
 @dataclass(frozen=True)

@@ -273,8 +273,8 @@ def terms(x: Jet) -> int:
 def _rational(series: Series, x: Jet) -> list[Ball]:
     """Return the coefficients of a rational function, exactly where the value is."""
     if type(x.value) is fmpq:
-        found = series(fmpq_series([x.value, 1], prec=terms(x)))
-        return [found[k] for k in range(terms(x))]
+        coefficients = series(fmpq_series([x.value, 1], prec=terms(x)))
+        return [coefficients[k] for k in range(terms(x))]
     return expanded(series, x.value, terms(x))
 
 

@@ -75,10 +75,10 @@ def below(ball: Ball) -> float:
     low = arb(ball).lower()
     if low.is_nan() or not low.is_finite():
         return math.nan if low.is_nan() else -math.inf
-    found = float(low)
-    if math.isinf(found):
-        return -math.inf if found < 0 else math.nextafter(found, 0.0)
-    return found if arb(found) <= low else math.nextafter(found, -math.inf)
+    rounded = float(low)
+    if math.isinf(rounded):
+        return -math.inf if rounded < 0 else math.nextafter(rounded, 0.0)
+    return rounded if arb(rounded) <= low else math.nextafter(rounded, -math.inf)
 
 
 def upward(ball: Ball) -> float:
@@ -169,20 +169,20 @@ def expanded(series: Series, value: Ball, count: int, more: int = 0) -> list[Bal
     whole = _coefficients(series, value, count, more)
     if value.rel_accuracy_bits() > FEW or not value.is_finite() or value.rad() < NARROW:
         return whole
-    found = []
+    expansions = []
     for part in _parts(value):
-        found.append(_coefficients(series, part, count, more))
-        if not all(entry.is_finite() for entry in found[-1]):
-            found += [_coefficients(series, smaller, count, more) for smaller in _parts(part)]
-            del found[-PARTS - 1]
-    return [_both(one, hull([part[k] for part in found])) for k, one in enumerate(whole)]
+        expansions.append(_coefficients(series, part, count, more))
+        if not all(entry.is_finite() for entry in expansions[-1]):
+            expansions += [_coefficients(series, smaller, count, more) for smaller in _parts(part)]
+            del expansions[-PARTS - 1]
+    return [_both(one, hull([part[k] for part in expansions])) for k, one in enumerate(whole)]
 
 
 def on_ball(function: Callable[[Ball], Ball], value: Ball) -> Ball:
     """Return a function on a ball, in parts where it cannot be bounded on all of it."""
-    found = function(value)
-    if found.is_finite() or value.is_exact() or not value.is_finite():
-        return found
+    image = function(value)
+    if image.is_finite() or value.is_exact() or not value.is_finite():
+        return image
     return hull([function(part) for part in _parts(value)])
 
 
@@ -194,25 +194,25 @@ def _parts(value: Ball) -> list[Ball]:
 
 
 def _coefficients(series: Series, value: Ball, count: int, more: int) -> list[Ball]:
-    found = series(arb_series([value, 1], count + more))
-    return [arb(found[k]) for k in range(count)]
+    coefficients = series(arb_series([value, 1], count + more))
+    return [arb(coefficients[k]) for k in range(count)]
 
 
 def product(a: Ball, b: Ball) -> Ball:
     """Return the product of two balls; that of wide ones from their ends, which is sharper."""
-    found = a * b
-    if a.rel_accuracy_bits() > FEW or b.rel_accuracy_bits() > FEW or not found.is_finite():
-        return found
+    ball = a * b
+    if a.rel_accuracy_bits() > FEW or b.rel_accuracy_bits() > FEW or not ball.is_finite():
+        return ball
     ends = [p * q for p in (a.lower(), a.upper()) for q in (b.lower(), b.upper())]
-    return found.intersection(hull(ends))
+    return ball.intersection(hull(ends))
 
 
 def hull(balls: list[Ball]) -> Ball:
     """Return a ball that contains the given balls."""
-    found = balls[0]
+    union = balls[0]
     for ball in balls[1:]:
-        found = found.union(ball)
-    return found
+        union = union.union(ball)
+    return union
 
 
 def _both(one: Ball, two: Ball) -> Ball:

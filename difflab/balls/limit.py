@@ -87,22 +87,22 @@ def shown_as(name: str) -> Iterator[None]:
 class Progress(str):
     """Progress and partial results of a computation, for a parent that stops this process."""
 
-    found: Any = None
+    partial: Any = None
 
 
-def reached(text: str, found: Callable[[], Any] | None = None) -> None:
+def reached(text: str, partial: Callable[[], Any] | None = None) -> None:
     """State how far the computation is, for the message of a timeout.
 
     Parameters
     ----------
     text : str
-    found : callable, optional
+    partial : callable, optional
         Returns the result so far.
     """
     _limit.progress = text
     if _limit.report is not None:
         progress = Progress(text)
-        progress.found = None if found is None else found()
+        progress.partial = None if partial is None else partial()
         _limit.report(progress)
 
 
@@ -213,5 +213,5 @@ def _alarm(seconds: float) -> Iterator[None]:
 @lru_cache(maxsize=4)
 def _unpickled(function: bytes) -> Function:
     """Return a function, which caches the preparation of its last points."""
-    found: Function = pickle.loads(function)  # noqa: S301 - from the parent process
-    return found
+    loaded: Function = pickle.loads(function)  # noqa: S301 - from the parent process
+    return loaded

@@ -209,8 +209,8 @@ def ceil(x: Any) -> Jet:
 def nint(x: Any) -> Jet:
     """Return the nearest integer, the even one of two."""
     above = jet(x) + 0.5
-    found, tie = _stepped(above, "round"), whole(above.value)
-    return found - 1 if tie is not None and tie % 2 else found
+    nearest, tie = _stepped(above, "round"), whole(above.value)
+    return nearest - 1 if tie is not None and tie % 2 else nearest
 
 
 def mod(dividend: Any, divisor: Any) -> Jet:
@@ -227,8 +227,8 @@ def _reduction(fold: Callable[[list[Any]], Any]) -> Callable[..., Any]:
 
     def row(x: Array, *, axes: Axes, rank: int) -> Any:
         lines, shape = _lines(x, axes)
-        found = np.fromiter(map(fold, lines), dtype=object)
-        return found.reshape(shape[: len(shape) - len(axes)])[()]
+        folded = np.fromiter(map(fold, lines), dtype=object)
+        return folded.reshape(shape[: len(shape) - len(axes)])[()]
 
     return row
 
@@ -238,8 +238,8 @@ def mapping(change: Callable[[list[Any]], list[Any]]) -> Callable[..., Array]:
 
     def row(x: Array, *, axes: Axes, rank: int) -> Array:
         lines, shape = _lines(x, axes)
-        found = np.fromiter(chain.from_iterable(map(change, lines)), dtype=object)
-        return np.moveaxis(found.reshape(shape), tuple(range(-len(axes), 0)), axes)
+        changed = np.fromiter(chain.from_iterable(map(change, lines)), dtype=object)
+        return np.moveaxis(changed.reshape(shape), tuple(range(-len(axes), 0)), axes)
 
     return row
 
@@ -272,13 +272,13 @@ def _log_sum(line: list[Any]) -> tuple[Jet, Jet, list[Jet]]:
 
 
 def _log_sum_exp(line: list[Any]) -> Jet:
-    found, top, _ = _log_sum(line)
-    return found + top
+    logarithm, top, _ = _log_sum(line)
+    return logarithm + top
 
 
 def _log_softmax(line: list[Any]) -> list[Jet]:
-    found, _, rest = _log_sum(line)
-    return [entry - found for entry in rest]
+    logarithm, _, rest = _log_sum(line)
+    return [entry - logarithm for entry in rest]
 
 
 def _softmax(line: list[Any]) -> list[Jet]:
@@ -289,15 +289,15 @@ def _softmax(line: list[Any]) -> list[Jet]:
 
 def _marks(line: list[Any]) -> list[Truth]:
     """Mark the last maximum."""
-    found = []
+    marks = []
     for place, entry in enumerate(line):
         mark = Truth(True)
         for other, value in enumerate(line):
             if other != place:
                 beats = greater_equal if other < place else greater
                 mark = logical_and(mark, beats(entry, value))
-        found.append(mark)
-    return found
+        marks.append(mark)
+    return marks
 
 
 def _first_maximum(line: list[Any]) -> Jet:

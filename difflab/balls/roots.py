@@ -141,10 +141,10 @@ _starts: Mapping[tuple[int, bytes], Any] = {}  # global, as FLINT's precision is
 
 def _batch(function: Function, points: Array) -> Mapping[tuple[int, bytes], Any]:
     """Return the solutions at points, by solver and the bytes of its arguments."""
-    graph, found = function.graph, dict[tuple[int, bytes], Any]()
+    graph, starts = function.graph, dict[tuple[int, bytes], Any]()
     nodes = np.flatnonzero(graph.matching(_has_equations)).tolist()
     if not nodes:
-        return found
+        return starts
     shown = list(dict.fromkeys([one for node in nodes for one in (*graph.arguments(node), node)]))
     names = tuple([f"node {node}" for node in shown])
     part = Function(graph, function.input_nodes, tuple(shown), names)
@@ -157,8 +157,8 @@ def _batch(function: Function, points: Array) -> Mapping[tuple[int, bytes], Any]
         solutions = np.reshape(values[node], (len(points), -1))[:, : _size(row.holds)]
         for index, solution in enumerate(solutions):
             key = b"".join([arg[index].tobytes() for arg in args])
-            found[id(row.holds), key] = solution
-    return found
+            starts[id(row.holds), key] = solution
+    return starts
 
 
 def _has_equations(row: Primitive) -> bool:
@@ -198,21 +198,21 @@ def solved(on: Interpreter, control: Any, args: Sequence[Any]) -> list[Any]:
     params = [_jets(arg) for arg in args[count:]]
 
     def jets(parameters: list[Any], unknowns: Sequence[Jet]) -> list[Jet]:
-        found = compute([*_shaped(unknowns, shapes), *parameters])
-        if len(found) == 1 and isinstance(found[0], Jet):
-            return found
-        return [jet(entry) for one in found for entry in np.ravel(np.asarray(one, dtype=object))]
+        outputs = compute([*_shaped(unknowns, shapes), *parameters])
+        if len(outputs) == 1 and isinstance(outputs[0], Jet):
+            return outputs
+        return [jet(entry) for one in outputs for entry in np.ravel(np.asarray(one, dtype=object))]
 
     unit = arb(1)
 
     def system_of(parameters: list[Any]) -> System:
         def system(x: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
-            found = jets(parameters, [Jet(at, {k: unit}) for k, at in enumerate(x)])
-            for value in found:
+            residuals = jets(parameters, [Jet(at, {k: unit}) for k, at in enumerate(x)])
+            for value in residuals:
                 if value.fault is not None:
                     raise Undecided(value.fault)
-            slopes = [[arb(value.slopes.get(k, 0)) for k in range(len(x))] for value in found]
-            return [arb(value.value) for value in found], slopes
+            slopes = [[arb(value.slopes.get(k, 0)) for k in range(len(x))] for value in residuals]
+            return [arb(value.value) for value in residuals], slopes
 
         return system
 
@@ -234,8 +234,8 @@ def solved(on: Interpreter, control: Any, args: Sequence[Any]) -> list[Any]:
     return [*_shaped(unknowns, shapes), *rest]
 
 
-def _of_value(value: Any, found: Jet) -> Jet:
-    return Jet(value, found.slopes, found.curves, found.fault)
+def _of_value(value: Any, derivatives: Jet) -> Jet:
+    return Jet(value, derivatives.slopes, derivatives.curves, derivatives.fault)
 
 
 def _jets(value: Any) -> Any:
@@ -258,8 +258,8 @@ def _divided(matrix: list[list[Jet]], right: list[Jet]) -> list[Jet]:
     if len(right) == 1:
         return [right[0] / matrix[0][0]]
     whole, column = np.array(matrix, dtype=object), np.fromiter(right, dtype=object)
-    found: list[Jet] = solve(whole, column, ranks=(2, 1)).tolist()
-    return found
+    solution: list[Jet] = solve(whole, column, ranks=(2, 1)).tolist()
+    return solution
 
 
 def _value(one: Jet) -> Jet:
@@ -272,8 +272,8 @@ def _middle(one: Jet) -> Jet:
 
 def _floats(value: Any) -> Array:
     """Return the midpoints, rounded to float64."""
-    found = [float(arb(jet(one).value).mid()) for one in _entries(value)]
-    return np.array(found).reshape(np.shape(value))
+    midpoints = [float(arb(jet(one).value).mid()) for one in _entries(value)]
+    return np.array(midpoints).reshape(np.shape(value))
 
 
 def _shaped(entries: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:

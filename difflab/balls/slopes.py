@@ -48,9 +48,9 @@ def times(slopes: Slopes, factor: Ball) -> Slopes:
 def plus(one: Slopes, two: Slopes, sign: int = 1) -> Slopes:
     """Return the sum of slopes that are not empty, or their difference for the sign -1."""
     if isinstance(one, dict) and isinstance(two, dict):
-        found = dict(one)
-        add_into(found, two, sign)
-        return found
+        total = dict(one)
+        add_into(total, two, sign)
+        return total
     assert isinstance(one, Recorded)
     assert isinstance(two, Recorded)
     return Recorded((1, one), (sign, two))
@@ -58,14 +58,14 @@ def plus(one: Slopes, two: Slopes, sign: int = 1) -> Slopes:
 
 def summed(terms: Iterable[Slopes]) -> Slopes:
     """Return the sum of slopes, in time linear in their number."""
-    found: dict[int, Ball] = {}
+    total: dict[int, Ball] = {}
     recorded = []
     for term in terms:
         if isinstance(term, Recorded):
             recorded.append((1, term))
         else:
-            add_into(found, term)
-    return Recorded(*recorded) if recorded else found
+            add_into(total, term)
+    return Recorded(*recorded) if recorded else total
 
 
 def swept(slopes: Slopes) -> dict[int, Ball]:
@@ -80,26 +80,26 @@ def swept(slopes: Slopes) -> dict[int, Ball]:
     if isinstance(slopes, dict):
         return slopes
     weights: dict[int, Any] = {slopes.number: 1}
-    found: dict[int, Ball] = {}
+    balls: dict[int, Ball] = {}
     for node in _reached(slopes):
         weight = weights.pop(node.number)
         for factor, part in node.parts:
             if isinstance(part, Recorded):
                 add_into(weights, {part.number: weight * factor})
             else:
-                add_into(found, {part: weight * factor})
-    return dict(sorted(found.items()))
+                add_into(balls, {part: weight * factor})
+    return dict(sorted(balls.items()))
 
 
 def _reached(slopes: Recorded) -> list[Recorded]:
     """Return all recorded slopes on which some depend, the last first."""
-    found, waiting = {slopes.number: slopes}, [slopes]
+    reached, waiting = {slopes.number: slopes}, [slopes]
     while waiting:
         for _, part in waiting.pop().parts:
-            if isinstance(part, Recorded) and part.number not in found:
-                found[part.number] = part
+            if isinstance(part, Recorded) and part.number not in reached:
+                reached[part.number] = part
                 waiting.append(part)
-    return [found[number] for number in sorted(found, reverse=True)]
+    return [reached[number] for number in sorted(reached, reverse=True)]
 
 
 def add_into(sums: dict[Any, Ball], terms: dict[Any, Ball], sign: int = 1) -> None:

@@ -105,13 +105,13 @@ def _incomplete(name: str, part: str, sign: int) -> Function:
         on_series, on_number = getattr(arb_series, part), getattr(arb, part)
 
         def at(v: Ball) -> Ball:
-            found = v.gamma_upper(a, regularized=1)
+            upper = v.gamma_upper(a, regularized=1)
             if sign == -1:
-                return found
+                return upper
             if 2 * v > a:
-                return 1 - found
+                return 1 - upper
             lower = on_number(v, a, regularized=1)
-            return lower.intersection(1 - found) if lower.is_finite() else 1 - found
+            return lower.intersection(1 - upper) if lower.is_finite() else 1 - upper
 
         def value(v: Ball) -> Ball:
             if not (v > 0 and a > 0):
@@ -249,10 +249,10 @@ log_remainder = of_orders("log_remainder", _log_remainder, (1, 0), "x > -1")
 
 def _words(key: Array) -> NDArray[np.float64]:
     """Return the words of keys."""
-    found = [whole(jet(entry).value) for entry in np.asarray(key, dtype=object).ravel().tolist()]
-    if None in found:
+    words = [whole(jet(entry).value) for entry in np.asarray(key, dtype=object).ravel().tolist()]
+    if None in words:
         raise UnsupportedError("random numbers need a key that is a point, not an interval")
-    return np.array(found, dtype=np.float64).reshape(np.shape(key))
+    return np.array(words, dtype=np.float64).reshape(np.shape(key))
 
 
 def _drawn(name: str, finish: Any = lambda number: number) -> Any:

@@ -104,8 +104,8 @@ class AutomaticDerivative:
 
     def in_loop(self, x: NDArray[float64]) -> LoopCall:
         """Return the fastest call at `x`: into given memory, where machine code takes it."""
-        found = None if self.on_gpu else into_memory(self.fast, x)
-        return found or LoopCall("", lambda: self(x))
+        in_memory = None if self.on_gpu else into_memory(self.fast, x)
+        return in_memory or LoopCall("", lambda: self(x))
 
     def batch(self, points: NDArray[float64]) -> Estimate:
         """Return the derivatives at the points ``(N, n)``."""

@@ -98,8 +98,8 @@ def differentiate(
     --------
     >>> import math
     >>> import difflab as dl
-    >>> found = dl.differentiate(math.exp, 1.0)
-    >>> bool(abs(found.value - math.e) <= found.error < 1e-10)
+    >>> derivative = dl.differentiate(math.exp, 1.0)
+    >>> bool(abs(derivative.value - math.e) <= derivative.error < 1e-10)
     True
     >>> f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
     >>> dl.differentiate(f, {"x1": 2, "x2": 5}, method="reverse").value
@@ -142,10 +142,10 @@ def _compiled_derivative(f: Function, x: Any, method: str) -> PointDerivative | 
         return None
     plain = type(x) is np.ndarray and x.shape == (f.n,)
     point, into = (x, x.shape) if plain else _placed(f, x)
-    found = compiled(point)
-    if found is None:
+    converged = compiled(point)
+    if converged is None:
         return None
-    value, error = found
+    value, error = converged
     if not plain or f.output_shapes != ((),):
         shape = _out(f) + into
         value, error = _shaped(value, shape), _shaped(error, shape)

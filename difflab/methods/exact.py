@@ -37,10 +37,10 @@ class Exact:
 
     def missing(self) -> str | None:
         """Return why python-flint cannot be used and the command that installs it, or None."""
-        found = load("flint")
-        if found.module is not None:
+        package = load("flint")
+        if package.module is not None:
             return None
-        fault = "" if found.reason == "missing" else found.reason
+        fault = "" if package.reason == "missing" else package.reason
         return str(MissingDependencyError("python-flint", fault=fault))
 
     def prepare(self, problem: Problem) -> ExactDerivative:

@@ -101,8 +101,8 @@ class RoundedDerivative:
         """Return the derivative at `x`, a point of the format, or at the points ``(N, n)``."""
         (shape,) = self.function.output_shapes
         with np.errstate(all="ignore"):
-            found = self.function.values(x, self._on) if self._fast is None else self._fast(x)
-        return Estimate(np.reshape(found, x.shape[:-1] + shape).astype(float64), None, 0)
+            derivatives = self.function.values(x, self._on) if self._fast is None else self._fast(x)
+        return Estimate(np.reshape(derivatives, x.shape[:-1] + shape).astype(float64), None, 0)
 
     def batch(self, points: NDArray[float64]) -> Estimate:
         """Return the derivatives at the points ``(N, n)``."""

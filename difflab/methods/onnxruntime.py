@@ -43,8 +43,8 @@ class OnnxRuntime(Peer):
         """Return the Jacobian or Hessian, exported and loaded."""
         from difflab.autodiff import hessian, jacobian
 
-        found = jacobian(function, mode="reverse") if order == 1 else hessian(function)
-        run = self._session(found)
+        derivative = jacobian(function, mode="reverse") if order == 1 else hessian(function)
+        run = self._session(derivative)
         return lambda x: run(function.split(x))[0]
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
@@ -59,8 +59,8 @@ class OnnxRuntime(Peer):
 
         batch = () if points is None else (points,)
 
-        def result(found: Any) -> tuple[Array, Array]:
-            return found[0].reshape(batch), found[1].reshape((*batch, function.n))
+        def result(arrays: Any) -> tuple[Array, Array]:
+            return arrays[0].reshape(batch), arrays[1].reshape((*batch, function.n))
 
         return CallAdapter(run, arguments, result)
 

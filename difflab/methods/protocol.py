@@ -129,11 +129,11 @@ def stacked(estimates: Sequence[Estimate]) -> Estimate:
     """
     import numpy as np  # here: processes of methods start before NumPy is imported
 
-    errors = [found.error for found in estimates if found.error is not None]
+    errors = [estimate.error for estimate in estimates if estimate.error is not None]
     return Estimate(
-        np.stack([found.value for found in estimates]),
+        np.stack([estimate.value for estimate in estimates]),
         np.stack(errors) if len(errors) == len(estimates) else None,
-        sum(found.evaluations for found in estimates),
+        sum(estimate.evaluations for estimate in estimates),
     )
 
 

@@ -115,15 +115,15 @@ def installed() -> dict[str, Method]:
     >>> list(installed())[:4]
     ['symbolic', 'finite-forward', 'finite-central', 'richardson']
     """
-    found = own()
+    methods = own()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        if entry.name in found or entry.name in _PEERS | _NAMED:
+        if entry.name in methods or entry.name in _PEERS | _NAMED:
             reason = f"{entry.value}: the name '{entry.name}' is already in use"
             name = f"{entry.name} ({entry.value})"
-            found[name] = Broken(name, reason)
+            methods[name] = Broken(name, reason)
         else:
-            found[entry.name] = _plugged(entry)
-    return found
+            methods[entry.name] = _plugged(entry)
+    return methods
 
 
 def named() -> dict[str, Method]:
@@ -181,7 +181,7 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
     known = installed()
     if names is None:
         return list(known.values())
-    found: dict[str, Method] = {}
+    selected: dict[str, Method] = {}
     for name in [names] if isinstance(names, str) else names:
         if name in ("all", "peers"):
             here = {
@@ -192,12 +192,12 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
             if name == "peers" and not here:
                 hint = "add them with: pip install 'difflab[peers]'"
                 raise InputError("no peer is installed", hint=hint)
-            found |= here if name == "peers" else own() | named() | known | here
+            selected |= here if name == "peers" else own() | named() | known | here
         else:
-            found[name] = known.get(name) or _chosen(name)
-    if not found:
+            selected[name] = known.get(name) or _chosen(name)
+    if not selected:
         raise InputError("no method is named", hint=f"there are {', '.join(known)}")
-    return list(found.values())
+    return list(selected.values())
 
 
 def entry_point(name: str) -> EntryPoint | None:
@@ -265,9 +265,9 @@ def _named(name: str) -> Method:
         return _loaded[name]
     if name in _OWN | _NAMED | _PEERS:
         return _own(name)
-    found = _find_plugged(name)
-    if not isinstance(found, Remote):
-        return found
+    plugged = _find_plugged(name)
+    if not isinstance(plugged, Remote):
+        return plugged
     return next(load(entry) for entry in entry_points(group=GROUP) if entry.name == name)
 
 

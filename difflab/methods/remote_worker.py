@@ -30,8 +30,12 @@ def handlers(report: ReportProgress, name: str, value: str) -> Handlers:
     """Load the method, with all that it imports, and return the handlers of this process."""
     entry = EntryPoint(name, value, registry.GROUP)
     session = MethodSession(load(entry) if value else _own(name))
-    found: Handlers = {**session.handlers(), "describe": session.describe}
-    return {request: _locating(call, entry) for request, call in found.items()} if value else found
+    requests: Handlers = {**session.handlers(), "describe": session.describe}
+    return (
+        {request: _locating(call, entry) for request, call in requests.items()}
+        if value
+        else requests
+    )
 
 
 def _locating(call: Callable[..., Any], entry: EntryPoint) -> Callable[..., Any]:
@@ -97,14 +101,14 @@ class MethodSession(DerivativeSession):
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`, in newly allocated arrays."""
         with np.errstate(all="ignore"):
-            found: Any = self.call(number, x)()
-        if not isinstance(found, Estimate):
+            estimate: Any = self.call(number, x)()
+        if not isinstance(estimate, Estimate):
             raise TypeError(
-                f"a call of the derivative returned {type(found).__name__}, not"
+                f"a call of the derivative returned {type(estimate).__name__}, not"
                 " difflab.methods.protocol.Estimate(value, error, evaluations)"
             )
-        error = None if found.error is None else np.array(found.error, dtype=float64)
-        return Estimate(np.array(found.value, dtype=float64), error, int(found.evaluations))
+        error = None if estimate.error is None else np.array(estimate.error, dtype=float64)
+        return Estimate(np.array(estimate.value, dtype=float64), error, int(estimate.evaluations))
 
 
 def _plain(size: Any) -> Size | None:

@@ -105,8 +105,8 @@ def in_loop(prepared: Any, x: Any) -> LoopCall:
     2.0
     """
     own = getattr(prepared, "in_loop", None)
-    found: LoopCall = LoopCall("", lambda: prepared(x)) if own is None else own(x)
-    return found
+    call: LoopCall = LoopCall("", lambda: prepared(x)) if own is None else own(x)
+    return call
 
 
 class Stopwatch:
@@ -217,6 +217,6 @@ def resident_peak(call: Callable[[], T]) -> tuple[int, T]:
 def _status(field: str) -> int:
     """Return a size of this process in bytes."""
     text = Path("/proc/self/status").read_text(encoding="ascii")
-    found = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
-    assert found is not None
-    return 1024 * int(found[1])
+    match = re.search(rf"^{field}:\s+(\d+) kB", text, re.MULTILINE)
+    assert match is not None
+    return 1024 * int(match[1])

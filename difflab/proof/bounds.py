@@ -104,13 +104,13 @@ def enclose(
 
     try:
         with shown_as("enclose"):
-            found: Enclosure = in_time(enclosed, function, box, order, width, timeout=timeout)
+            enclosure: Enclosure = in_time(enclosed, function, box, order, width, timeout=timeout)
     except MethodTimeout as error:  # a call of FLINT did not return
-        partial: Enclosure | None = getattr(error.progress, "found", None)
+        partial: Enclosure | None = getattr(error.progress, "partial", None)
         if partial is not None:
             return replace(partial, stopped=str(error))
         return unbounded(function, order, str(error))
-    return found
+    return enclosure
 
 
 def as_function(f: str | Function, at: object = None) -> Function:

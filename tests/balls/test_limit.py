@@ -116,9 +116,9 @@ def test_what_was_found_before_a_precision_is_reported() -> None:
     with time_limit(600.0, reports.append):  # type: ignore[arg-type]
         enclosed(dl.parse("(x + 1e40) - 1e40"), [(0.1, 0.1)])
     assert reports[0] == "at 80 bits"
-    assert reports[0].found is None
+    assert reports[0].partial is None
     assert reports[1] == "at 160 bits"
-    assert 0.1 in reports[1].found.value
+    assert 0.1 in reports[1].partial.value
 
 
 def stuck(function: dl.Function) -> None:
@@ -132,7 +132,7 @@ def test_a_task_in_a_process_is_stopped_with_what_it_found() -> None:
     with pytest.raises(MethodTimeout, match=r"stopped after 0.1 s; at 160 bits") as raised:
         in_time(stuck, function, timeout=0.1)
     assert isinstance(raised.value.progress, Progress)
-    assert raised.value.progress.found == 1
+    assert raised.value.progress.partial == 1
 
 
 def test_proofs() -> None:

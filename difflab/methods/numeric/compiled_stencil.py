@@ -87,13 +87,13 @@ class CompiledStencil:
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
         """Return the Jacobian and its errors, flat; None if any derivative did not converge."""
-        found, count = self.fast(x), self.count
-        return (found[:count], found[count:-1]) if found[-1] else None
+        out, count = self.fast(x), self.count
+        return (out[:count], out[count:-1]) if out[-1] else None
 
     def batch(self, points: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return Jacobians and errors, flat, and which converged, at the points ``(N, n)``."""
-        found, count = self.fast(points), self.count
-        return found[:, :count], found[:, count:-1], found[:, -1] != 0
+        out, count = self.fast(points), self.count
+        return out[:, :count], out[:, count:-1], out[:, -1] != 0
 
 
 def stencil_function(function: Function, rule: DifferenceRule) -> Function:
@@ -112,8 +112,8 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
 
     def values(points: NDArray[Any]) -> NDArray[Any]:
         ids = (inline(function, builder, [node.id for node in point]) for point in points)
-        found = [Node(builder, node) for outputs in ids for node in outputs]
-        return np.fromiter(found, dtype=object).reshape(len(points), function.m)
+        nodes = [Node(builder, node) for outputs in ids for node in outputs]
+        return np.fromiter(nodes, dtype=object).reshape(len(points), function.m)
 
     scale = scale_of(x, NODES)
     near = noise_of(values(lead_points(x, scale, on=NODES)), NODES)
@@ -135,20 +135,20 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
         wanted = rule.wanted(near, value, point.scale, NODES)[0]
         sure = _CONVERGED(point.scale, value[0], error, sizes, wanted)
         columns.append((value[0], error, sure))
-    found = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
-    derivatives, errors, converged = found
+    vectors = (np.stack(part, axis=1).ravel() for part in zip(*columns, strict=True))
+    derivatives, errors, converged = vectors
     parts = [*derivatives, *errors, reduce(logical_and, converged) * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
     out = builder.emit(pack, [part.id for part in parts], ranks)
-    return Function.build(builder, [v.id for v in x], [out], ["found"])
+    return Function.build(builder, [v.id for v in x], [out], ["derivatives"])
 
 
 def _converged(scale: Node, value: Node, error: Node, sizes: Node, wanted: Node) -> Node:
     """Return whether a derivative is accurate, and not zero only in its best candidate."""
     constant = logical_and(equal(sizes, 0), scale >= SUSPECT)
     sure = logical_or(not_equal(value, 0), constant)
-    found: Node = logical_and(error <= wanted, sure)
-    return found
+    converged: Node = logical_and(error <= wanted, sure)
+    return converged
 
 
 _CONVERGED = np.frompyfunc(_converged, 5, 1)
@@ -185,12 +185,12 @@ def _least(errors: Nodes) -> Pick:
 
 
 def _chosen(candidates: Nodes, pick: Pick) -> Nodes:
-    found = []
+    chosen = []
     for (best, *others), better in zip(candidates.T, pick, strict=True):
         for less, candidate in zip(better, others, strict=True):
             best = where(less, candidate, best)
-        found.append(best)
-    return np.fromiter(found, dtype=object)
+        chosen.append(best)
+    return np.fromiter(chosen, dtype=object)
 
 
 def _candidates(weights: Weights, quotients: Nodes) -> tuple[Nodes, Nodes, Nodes]:

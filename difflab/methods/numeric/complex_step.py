@@ -200,18 +200,18 @@ def _compared(
     difflab.errors.UnsupportedError
         The derivatives of a Python callable differ: it drops the imaginary part, as ``abs``.
     """
-    found = first_derivatives(CENTRAL.rule, sampler, x)
-    gap = np.abs(found.value - value)
-    wrong = suspect & (gap > 10.0 * found.error + 10.0 * error)
+    central = first_derivatives(CENTRAL.rule, sampler, x)
+    gap = np.abs(central.value - value)
+    wrong = suspect & (gap > 10.0 * central.error + 10.0 * error)
     if problem.function is None and wrong.any():
         i, k = (int(indices[0]) for indices in np.nonzero(wrong))
         raise UnsupportedError(
             "complex step needs an analytic function; this one drops imaginary parts:"
             f" its derivative with respect to x[{i}] is {value[i, k]:.6g} by complex step and"
-            f" {found.value[i, k]:.6g} by central differences"
+            f" {central.value[i, k]:.6g} by central differences"
         )
-    rough = found.error > 1e-2 * np.abs(value)
-    admitted = np.where(rough, np.maximum(gap, found.error), gap)
+    rough = central.error > 1e-2 * np.abs(value)
+    admitted = np.where(rough, np.maximum(gap, central.error), gap)
     return np.where(suspect & np.isfinite(gap), np.fmax(error, admitted), error)
 
 
@@ -226,8 +226,8 @@ def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array
         return _imaginary(sampler, points, steps)[:, :, 0]
 
     outer = sampler_of(replace(problem, values=gradient, m=problem.n))
-    found = first_derivatives(RICHARDSON.rule, outer, x)
-    value, error = found.value / steps, found.error / steps
+    derivatives = first_derivatives(RICHARDSON.rule, outer, x)
+    value, error = derivatives.value / steps, derivatives.error / steps
     half = 0.5 * (value + value.T)
     least = 16.0 * LEAST / steps / scale_of(x)
     return half, np.maximum(error, error.T) + np.abs(value - half) + np.maximum.outer(least, least)

@@ -81,10 +81,10 @@ def sampler_of(problem: Problem) -> Sampler:
 
     nodes = 0 if problem.function is None else len(problem.function.graph)
     timed = values if deadline is None else in_time
-    found = Sampler(timed, problem.n, problem.m, problem.memory_bytes // 4, nodes)
+    sampler = Sampler(timed, problem.n, problem.m, problem.memory_bytes // 4, nodes)
     if problem.dtype is not DOUBLE:
-        found.eps, found.rounded = _ROUNDINGS * problem.dtype.eps, problem.dtype.rounded
-    return found
+        sampler.eps, sampler.rounded = _ROUNDINGS * problem.dtype.eps, problem.dtype.rounded
+    return sampler
 
 
 def steps(first: float, ratio: float, levels: int) -> Array:
@@ -111,11 +111,11 @@ class PreparedDifferences:
             value, error = (part.reshape(self.problem.m, -1) for part in converged)
             return Estimate(value, error, self.compiled.evaluations)
         sampler = sampler_of(self.problem)
-        found = first_derivatives(self.rule, sampler, x)
+        first = first_derivatives(self.rule, sampler, x)
         if self.problem.order == 2:
-            value, error = second_derivatives(self.second, sampler, x, found)
+            value, error = second_derivatives(self.second, sampler, x, first)
             return Estimate(value, error, sampler.count)
-        return Estimate(found.value.T, found.error.T, sampler.count)
+        return Estimate(first.value.T, first.error.T, sampler.count)
 
     def batch(self, points: Array) -> Estimate:
         """Return the derivatives at the points ``(N, n)``, one by one where compiled code fails."""
@@ -126,9 +126,9 @@ class PreparedDifferences:
         value, error = value.reshape(shape), error.reshape(shape)
         count = int(converged.sum()) * self.compiled.evaluations
         for index in np.flatnonzero(~converged):
-            found = self(points[index])
-            value[index], error[index] = found.value, found.error
-            count += found.evaluations
+            estimate = self(points[index])
+            value[index], error[index] = estimate.value, estimate.error
+            count += estimate.evaluations
         return Estimate(value, error, count)
 
 

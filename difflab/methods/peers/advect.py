@@ -54,8 +54,8 @@ class Advect(ArrayPeer):
 
         if order == 0:
             return flat
-        found = advect.hessian(lambda x: flat(x)[0]) if order == 2 else advect.jacobian(flat)
-        return lambda x: self._refused(found, x)
+        derivative = advect.hessian(lambda x: flat(x)[0]) if order == 2 else advect.jacobian(flat)
+        return lambda x: self._refused(derivative, x)
 
     def _refused(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a call; advect's own exceptions are refusals."""

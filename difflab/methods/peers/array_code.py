@@ -184,13 +184,13 @@ def _looping(spelling: LibrarySpelling) -> LibrarySpelling:
             return b
         steps, terms = lines.named(a.text), lines.named(b.text)
         behind = ", :" * (-1 - axis)
-        found, place = lines.assigned(f"[{terms}[..., 0{behind}]]"), lines.fresh()
+        solution, place = lines.assigned(f"[{terms}[..., 0{behind}]]"), lines.fresh()
         step, term = f"{steps}[..., {place} - 1{behind}]", f"{terms}[..., {place}{behind}]"
         lines.lines += [
             f"for {place} in range(1, {size}):",
-            f"    {found}.append({step} * {found}[-1] + {term})",
+            f"    {solution}.append({step} * {solution}[-1] + {term})",
         ]
-        text = f"{names.text}.stack({found}, {axis})"
+        text = f"{names.text}.stack({solution}, {axis})"
         return WrittenValue(text, names.arrays, lines, shaped=lambda: b.shape)
 
     rows = {**spelling.rows, linear_recurrence.name: recurrence}
@@ -234,8 +234,8 @@ class _Code:
         body = [*self.lines.lines, f"return {results}"]
         heading = f"def {self.name}({', '.join(self.inputs)}):"
         text = "\n    ".join([heading, *body])
-        found = set(_MODULE.findall(text))
-        used = [line for prefix, line in optional.items() if prefix in found]
+        modules = set(_MODULE.findall(text))
+        used = [line for prefix, line in optional.items() if prefix in modules]
         return "\n".join([*imports, *dict.fromkeys(used), "", "", text]).lstrip("\n")
 
     def _computed(self) -> Sequence[int]:
@@ -254,9 +254,9 @@ class _Code:
         """Return a value as a node takes it."""
         return self.values[child]
 
-    def result(self, node: int, found: Any) -> Any:
+    def result(self, node: int, value: Any) -> Any:
         """Return a value as the code keeps it."""
-        return found
+        return value
 
     def _row(self, node: int, row: Primitive) -> Any:
         """Return the expression of an operation: an operator, or the code that its kernel emits."""
@@ -280,15 +280,15 @@ class _Code:
                 f"{self.title} code has no form of '{row.name}': {error}"
             ) from error
 
-    def _kept(self, node: int, found: Any) -> Any:
+    def _kept(self, node: int, value: Any) -> Any:
         """Return a value of the node's shape; one that is used again gets a name."""
-        if not isinstance(found, WrittenValue):
-            return found
-        if self.view.uses[node] > 1 and not found.text.isidentifier():
-            return self._value(self.lines.assigned(found.text), node)
-        found.shaped = lambda: self.function.graph.shape(node)
-        found.lines = self.lines  # of constants as well: arrays that parts are assigned to
-        return found
+        if not isinstance(value, WrittenValue):
+            return value
+        if self.view.uses[node] > 1 and not value.text.isidentifier():
+            return self._value(self.lines.assigned(value.text), node)
+        value.shaped = lambda: self.function.graph.shape(node)
+        value.lines = self.lines  # of constants as well: arrays that parts are assigned to
+        return value
 
     def _value(self, text: str, node: int) -> WrittenValue:
         shape = self.function.graph.shape(node)

@@ -104,8 +104,8 @@ def packed_gradient(
     """Return the conversion of a value and a gradient per input, or None, to two NumPy arrays."""
     batch = () if points is None else (points,)
 
-    def result(found: Any) -> tuple[Array, Array]:
-        value, slopes = found
+    def result(arrays: Any) -> tuple[Array, Array]:
+        value, slopes = arrays
         flat = [
             np.zeros((*batch, math.prod(shape)))
             if slope is None
@@ -158,8 +158,8 @@ class DifferencePeer(ArrayPeer):
 
     def gradient(self, f: Callable[[Array], Any]) -> Callable[[Array], Any]:
         """Return the gradient of `f`, which maps ``(n,)`` to a number."""
-        found = self.differences(f, 1)
-        return lambda x: found(x)[0]
+        derivative = self.differences(f, 1)
+        return lambda x: derivative(x)[0]
 
     def names(self) -> Mapping[str, Any]:
         """Return NumPy and SciPy's special functions."""
@@ -183,11 +183,11 @@ class DifferencePeer(ArrayPeer):
 
     def _counting(self, flat: Callable[[Array], Any], order: int) -> PeerCall:
         counted = _CallCounter(flat)
-        found = self.differences(counted if order == 1 else lambda x: counted(x)[0], order)
+        derivative = self.differences(counted if order == 1 else lambda x: counted(x)[0], order)
 
         def call(x: Array) -> Any:
             counted.evaluations = 0
-            value, error = found(x)
+            value, error = derivative(x)
             return value, error, counted.evaluations
 
         return call

@@ -52,13 +52,15 @@ class Autograd(ArrayPeer):
 
         if order == 0:
             return flat
-        found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
+        derivative = (
+            autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
+        )
 
         def call(x: Array) -> Any:
             with warnings.catch_warnings():
                 # A zero derivative is a valid result.
                 warnings.filterwarnings("ignore", message="Output seems independent of input")
-                return found(x.astype(self.dtype))
+                return derivative(x.astype(self.dtype))
 
         return call
 

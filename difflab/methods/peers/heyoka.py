@@ -84,8 +84,8 @@ class Heyoka(ScalarPeer):
         run = self._function([output, *np.ravel(slopes).tolist()], symbols)
         kept = np.empty((1 + function.n,) if points is None else (1 + function.n, points))
 
-        def result(found: Array) -> tuple[Array, Array]:
-            return found[0].copy(), found[1:].T.copy()
+        def result(columns: Array) -> tuple[Array, Array]:
+            return columns[0].copy(), columns[1:].T.copy()
 
         call, form = partial(run, outputs=kept), "cfunc(…, outputs=…)"
         return CallAdapter(call, lambda x: [np.ascontiguousarray(x.T)], result, form)

@@ -96,8 +96,8 @@ class Jax(ArrayPeer):
         """Return `call` under ``jit``."""
         import jax
 
-        found: Callable[..., Any] = jax.jit(call)
-        return found
+        jitted: Callable[..., Any] = jax.jit(call)
+        return jitted
 
     def waiting(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return `call` in float64, which returns when its results are computed."""
@@ -129,11 +129,11 @@ class Jax(ArrayPeer):
         """JAX's operations; some of NumPy's are elsewhere in JAX."""
         import jax
 
-        found = jax_spelling(jax, jax.numpy)
+        spelling = jax_spelling(jax, jax.numpy)
         if self.dtype == "float64":
-            return found
+            return spelling
         lifted = lambda value: jax.numpy.asarray(value, dtype=self.dtype)  # noqa: E731
-        return LibrarySpelling(found.xp, found.rows, lifted)
+        return LibrarySpelling(spelling.xp, spelling.rows, lifted)
 
 
 def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
@@ -148,8 +148,8 @@ def jax_spelling(jax: Any, jnp: Any) -> LibrarySpelling:
         steps, terms = (a, b) if first else (jnp.moveaxis(a, axis, 0), jnp.moveaxis(b, axis, 0))
         step = lambda y, now: 2 * (now[0] * y + now[1],)  # noqa: E731 - its text is printed
         rest = jax.lax.scan(step, terms[0], (steps, terms[1:]))[1]
-        found = jnp.concatenate((terms[:1], rest))
-        return found if first else jnp.moveaxis(found, 0, axis)
+        solution = jnp.concatenate((terms[:1], rest))
+        return solution if first else jnp.moveaxis(solution, 0, axis)
 
     special = jax.scipy.special
 

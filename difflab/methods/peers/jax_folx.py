@@ -35,18 +35,18 @@ class JaxFolx(AlongLines):
         import folx
         import jax
 
-        found = folx.forward_laplacian(lambda t: f(x + t[0] * v))(jax.numpy.zeros(1))
-        return found.x, found.jacobian.dense_array[0], found.laplacian
+        laplacian = folx.forward_laplacian(lambda t: f(x + t[0] * v))(jax.numpy.zeros(1))
+        return laplacian.x, laplacian.jacobian.dense_array[0], laplacian.laplacian
 
     def first(self, f: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
         """Return the value and the Jacobian that the forward Laplacian carries."""
         import folx
 
         try:
-            found = folx.forward_laplacian(f)(x)
+            laplacian = folx.forward_laplacian(f)(x)
         except AssertionError as error:
             raise UnsupportedError(f"folx has no rule for it: {error}") from error
-        return found.x, found.jacobian.dense_array.T
+        return laplacian.x, laplacian.jacobian.dense_array.T
 
 
 JAX_FOLX = JaxFolx()

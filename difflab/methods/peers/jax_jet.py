@@ -80,8 +80,8 @@ class AlongLines(Jax):
         rows, columns = np.triu_indices(n)
         unit = np.eye(n)
         lines = np.maximum(unit[rows], unit[columns])
-        found = jax.vmap(lambda v: self.ruled(flat, x, v)[2][0])(jax.numpy.asarray(lines))
-        curved = jax.numpy.zeros((n, n)).at[rows, columns].set(found)
+        curvatures = jax.vmap(lambda v: self.ruled(flat, x, v)[2][0])(jax.numpy.asarray(lines))
+        curved = jax.numpy.zeros((n, n)).at[rows, columns].set(curvatures)
         own = jax.numpy.diagonal(curved)
         upper = jax.numpy.triu((curved - own[:, None] - own[None, :]) / 2, 1)
         return upper + upper.T + jax.numpy.diag(own)
@@ -98,8 +98,8 @@ class AlongLines(Jax):
 
         call = self.waiting(self.compiled(both if points is None else jax.vmap(both)))
 
-        def result(found: Any) -> tuple[Array, Array]:
-            return self.array(found[0]), self.array(found[1])
+        def result(arrays: Any) -> tuple[Array, Array]:
+            return self.array(arrays[0]), self.array(arrays[1])
 
         return CallAdapter(call, lambda x: self.converted([x]), result)
 

@@ -77,10 +77,10 @@ class _KernelInterpreter(ScalarInterpreter):
         compute = super()._scalar(primitive)
 
         def run(*args: Any) -> Any:
-            found = compute(*args)
-            if not isinstance(found, WrittenValue) or primitive.boolean:
-                return found
-            return self._named(found)
+            value = compute(*args)
+            if not isinstance(value, WrittenValue) or primitive.boolean:
+                return value
+            return self._named(value)
 
         return run
 
@@ -114,8 +114,8 @@ class BatchPeer(ScalarPeer):
         size, batch = points or 1, () if points is None else (points,)
         run, ones = self.batched(self._of(function), function.n, 1, size), np.ones((size, 1))
 
-        def result(found: tuple[Array, Array]) -> tuple[Array, Array]:
-            return found[0].reshape(batch), found[1].reshape((*batch, function.n))
+        def result(arrays: tuple[Array, Array]) -> tuple[Array, Array]:
+            return arrays[0].reshape(batch), arrays[1].reshape((*batch, function.n))
 
         return CallAdapter(
             lambda x: run(x, ones), lambda x: [np.array(x).reshape(size, function.n)], result
@@ -213,7 +213,7 @@ def source_function(source: str, scope: Mapping[str, Any]) -> Any:
     """
     file = f"<difflab kernel {next(_numbers)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    found = dict(scope)
+    namespace = dict(scope)
     # The future of annotations, which this module has, would make texts of them.
-    exec(compile(source, file, "exec", dont_inherit=True), found)  # noqa: S102 - generated names
-    return found["kernel"]
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)  # noqa: S102 - generated names
+    return namespace["kernel"]

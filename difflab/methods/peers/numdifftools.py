@@ -31,10 +31,10 @@ class Numdifftools(DifferencePeer):
         import numdifftools
 
         kind = numdifftools.Hessian if order == 2 else numdifftools.Jacobian
-        found = kind(f, full_output=True)
+        derivative = kind(f, full_output=True)
 
         def call(x: Array) -> tuple[Any, Any]:
-            result = found(x)
+            result = derivative(x)
             # Until version 0.9 the result is a pair of the value and the error information.
             value, info = result if len(result) == 2 else (result.estimate, result)
             return value, info.error_estimate
@@ -45,8 +45,8 @@ class Numdifftools(DifferencePeer):
         """Return ``Gradient``."""
         import numdifftools
 
-        found: Callable[[Array], Any] = numdifftools.Gradient(f)
-        return found
+        gradient: Callable[[Array], Any] = numdifftools.Gradient(f)
+        return gradient
 
 
 NUMDIFFTOOLS = Numdifftools()

@@ -183,10 +183,10 @@ class Peer:
 
     def _in(self, dtype: FloatFormat) -> Peer:
         """Return the peer that computes in a format."""
-        found = copy(self)
-        found.__dict__.pop("spelling", None)
-        found.dtype = dtype.name
-        return found
+        peer = copy(self)
+        peer.__dict__.pop("spelling", None)
+        peer.dtype = dtype.name
+        return peer
 
     def ready(self) -> None:
         """Import the package.

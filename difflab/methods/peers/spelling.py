@@ -233,8 +233,8 @@ def known_order(order: Any) -> float | None:
     text = getattr(order, "text", None)
     if not isinstance(text, str):
         return None if getattr(order, "requires_grad", False) else float(order)
-    found = _CONSTANT.fullmatch(text)
-    return float(found[1]) if found else None
+    match = _CONSTANT.fullmatch(text)
+    return float(match[1]) if match else None
 
 
 def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:

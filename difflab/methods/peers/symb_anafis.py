@@ -79,10 +79,10 @@ class SymbAnafis(ScalarPeer):
     def compiled(self, symbols: list[Any], outputs: list[Any], order: int) -> PeerCall:
         """Return the entries of the derivative, each evaluated by itself."""
         names = _names(len(symbols))
-        found = [_lifted(output) for output in outputs]
+        entries = [_lifted(output) for output in outputs]
         for _ in range(order):
-            found = [entry.diff(name) for entry in found for name in names]
-        evaluators = [_evaluator(entry, names) for entry in found]
+            entries = [entry.diff(name) for entry in entries for name in names]
+        evaluators = [_evaluator(entry, names) for entry in entries]
         return lambda x: np.array([evaluator.evaluate(np.array(x)) for evaluator in evaluators])
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
@@ -102,8 +102,8 @@ class SymbAnafis(ScalarPeer):
         def arguments(x: Array) -> Any:
             return [np.array(x)] if points is None else list(np.ascontiguousarray(x.T))
 
-        def result(found: Any) -> tuple[Array, Array]:
-            value, *slopes = (np.asarray(part, dtype=float).reshape(batch) for part in found)
+        def result(arrays: Any) -> tuple[Array, Array]:
+            value, *slopes = (np.asarray(part, dtype=float).reshape(batch) for part in arrays)
             return value, np.stack(slopes, axis=-1)
 
         return CallAdapter(one if points is None else many, arguments, result)

@@ -58,10 +58,10 @@ class Symengine(Peer):
         return _expressions(function, own=self.kinks_derived)
 
     def _differentiated(self, symbols: list[Any], outputs: list[Any], order: int) -> PeerCall:
-        found = outputs
+        entries = outputs
         for _ in range(order):
-            found = [row.diff(symbol) for row in found for symbol in symbols]
-        call = self.compiled(symbols, found)
+            entries = [row.diff(symbol) for row in entries for symbol in symbols]
+        call = self.compiled(symbols, entries)
         return lambda x: call(np.array(x))  # SymEngine rejects read-only arrays
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:

@@ -76,8 +76,8 @@ class Tensorflow(ArrayPeer):
         """Return `call` as a graph."""
         import tensorflow as tf
 
-        found: Callable[..., Any] = tf.function(call, autograph=False)
-        return found
+        graph: Callable[..., Any] = tf.function(call, autograph=False)
+        return graph
 
     def converted(self, values: Sequence[Any]) -> list[Any]:
         """Return tensors."""

@@ -79,9 +79,9 @@ class Tinygrad(ArrayPeer):
         jitted = TinyJit(both)
 
         def call(*tensors: Any) -> Any:
-            found = jitted(*tensors)
+            result = jitted(*tensors)
             Device[Device.DEFAULT].synchronize()
-            return found
+            return result
 
         return self.adapted(function, points, call)
 

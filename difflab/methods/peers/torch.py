@@ -125,8 +125,8 @@ class Torch(ArrayPeer):
         """PyTorch's operations; its sign of nan is 0, which printed code mends."""
         import torch
 
-        found = torch_spelling(torch, self.dtype)
-        return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, found.lifted)
+        spelling = torch_spelling(torch, self.dtype)
+        return LibrarySpelling(spelling.xp, {**spelling.rows, "sign": torch.sign}, spelling.lifted)
 
 
 def torch_spelling(torch: Any, dtype: str = "float64") -> LibrarySpelling:

@@ -74,8 +74,8 @@ class TorchCompile(Torch):
         import torch
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        found: Callable[..., Any] = torch.compile(make_fx(call)(*examples), fullgraph=True)
-        return found
+        compiled: Callable[..., Any] = torch.compile(make_fx(call)(*examples), fullgraph=True)
+        return compiled
 
 
 TORCH_COMPILE = TorchCompile()

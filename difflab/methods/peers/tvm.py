@@ -76,8 +76,8 @@ class Tvm(BatchPeer):
                 return np.stack(value(points, np.ones((size, m)))[1:], axis=-1), np.empty(0)
             if not adjoint:
                 adjoint.append(_compiled(self, outputs, (n, m, size), "main_adjoint"))
-            found = adjoint[0](points, cotangents)
-            return np.stack(found[1 : m + 1], axis=-1), np.stack(found[m + 1 :], axis=-1)
+            results = adjoint[0](points, cotangents)
+            return np.stack(results[1 : m + 1], axis=-1), np.stack(results[m + 1 :], axis=-1)
 
         return run
 
@@ -105,16 +105,16 @@ def _compiled(
 
     def run(points: Array, cotangents: Array) -> list[Array]:
         columns = [*points.T, *cotangents.T]
-        found = machine[name](*[tvm.runtime.tensor(np.array(column)) for column in columns])
-        return [np.array(part.numpy()) for part in _leaves(found)]
+        results = machine[name](*[tvm.runtime.tensor(np.array(column)) for column in columns])
+        return [np.array(part.numpy()) for part in _leaves(results)]
 
     return run
 
 
-def _leaves(found: Any) -> list[Any]:
-    if hasattr(found, "numpy"):
-        return [found]
-    return [leaf for part in found for leaf in _leaves(part)]
+def _leaves(tree: Any) -> list[Any]:
+    if hasattr(tree, "numpy"):
+        return [tree]
+    return [leaf for part in tree for leaf in _leaves(part)]
 
 
 def _module(peer: Tvm, outputs: Outputs, n: int, m: int, size: int) -> Any:
@@ -128,8 +128,8 @@ def _module(peer: Tvm, outputs: Outputs, n: int, m: int, size: int) -> Any:
     weights = [relax.Var(f"w{j}", kind) for j in range(m)]
     with builder.function("main", [*inputs, *weights]):
         with builder.dataflow():
-            found = outputs(inputs, _interpreter(peer.title, builder))
-            shaped = [builder.emit(op.broadcast_to(_lifted(y), (size,))) for y in found]
+            nodes = outputs(inputs, _interpreter(peer.title, builder))
+            shaped = [builder.emit(op.broadcast_to(_lifted(y), (size,))) for y in nodes]
             terms = [op.sum(op.multiply(y, w)) for y, w in zip(shaped, weights, strict=True)]
             loss = builder.emit(reduce(op.add, terms))
             results = [builder.emit_output(part) for part in (loss, *shaped)]

@@ -78,7 +78,7 @@ class Warp(KernelPeer):
         import warp as wp
 
         wp.config.quiet = True  # else it prints each compilation
-        literal = lambda found: f"wp.float64({found[1]})" if found[1] else found[0]  # noqa: E731
+        literal = lambda match: f"wp.float64({match[1]})" if match[1] else match[0]  # noqa: E731
         text = _HEAD + indent(_NUMBER.sub(literal, source), "    ")
         function = source_function(text, {"wp": wp})
         # A module of its own: Warp compiles all kernels of a module anew for each that is added.

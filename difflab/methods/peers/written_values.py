@@ -104,15 +104,15 @@ class NumpyNames(ModuleType):
             raise AttributeError(name)
         if name in REAL:
             return REAL[name]
-        found = getattr(self._library, name)
+        member = getattr(self._library, name)
         computed = getattr(np, name, None)
         if not callable(computed) or isinstance(computed, type):  # a dtype is an argument
-            return found
+            return member
         kind = _WrittenUfunc if isinstance(computed, np.ufunc) else partial
-        return kind(self._called, found, computed)
+        return kind(self._called, member, computed)
 
-    def _called(self, found: Any, computed: Any, *args: Any, **kwargs: Any) -> Any:
-        value = found(*args, **kwargs)
+    def _called(self, operation: Any, computed: Any, *args: Any, **kwargs: Any) -> Any:
+        value = operation(*args, **kwargs)
         if isinstance(value, WrittenValue):
             value.shaped = partial(_shape_of, computed, args, kwargs)
         return value
@@ -267,9 +267,9 @@ class _WrittenAttribute(WrittenName):
         return _WrittenAttribute(f"{self.text}[{_key_text(key)}]", self.arrays, self.lines)
 
     def __call__(self, *args: Any, **kwargs: Any) -> WrittenValue:
-        found = super().__call__(*args, **kwargs)
-        found.lines = found.lines or self.lines
-        return found
+        value = super().__call__(*args, **kwargs)
+        value.lines = value.lines or self.lines
+        return value
 
 
 _LEVELS = {
@@ -353,10 +353,10 @@ def operated(template: str, values: Sequence[Any], compute: Any) -> WrittenValue
 def _shape_of(compute: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shape:
     """Return the shape of NumPy's result for arrays of these shapes."""
     with np.errstate(all="ignore"):
-        found = compute(
+        result = compute(
             *map(_sample, args), **{name: _sample(value) for name, value in kwargs.items()}
         )
-    return np.shape(found)
+    return np.shape(result)
 
 
 def _sample(value: Any) -> Any:
@@ -382,8 +382,8 @@ def written_text(value: Any) -> str:
         return value.text
     if isinstance(value, FunctionType):
         names = list(signature(value).parameters)
-        found = value(*[WrittenValue(name, "") for name in names])
-        return f"lambda {', '.join(names)}: {written_text(found)}"
+        body = value(*[WrittenValue(name, "") for name in names])
+        return f"lambda {', '.join(names)}: {written_text(body)}"
     if isinstance(value, type):  # a scalar type, such as np.int64
         return f"np.{value.__name__}"
     if isinstance(value, np.ndarray) and not value.size:  # a list has no shape

@@ -38,10 +38,10 @@ def faults(names: Iterable[str]) -> dict[str, str]:
     {'no_such_package': 'missing'}
     """
     worker: Worker | None = None
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name in names:
         if not installed(name):
-            found[name] = "missing"
+            reasons[name] = "missing"
             continue
         if worker is None or not worker.alive:
             worker = Worker("difflab.methods.process.loading")
@@ -50,7 +50,7 @@ def faults(names: Iterable[str]) -> dict[str, str]:
         except DifflabError as error:
             reason = f"broken: importing it: {error}"
         if reason:
-            found[name] = reason
+            reasons[name] = reason
     if worker is not None:
         worker.stop()
-    return found
+    return reasons

@@ -322,8 +322,8 @@ def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
             leaves + sum(known[operand][1] for operand in operands),
         )
         stack.pop()
-    found = [known[expression] for expression in wanted]
-    return sum(operations for operations, _ in found), sum(leaves for _, leaves in found)
+    counts = [known[expression] for expression in wanted]
+    return sum(operations for operations, _ in counts), sum(leaves for _, leaves in counts)
 
 
 def dag_size(replacements: Iterable[tuple[Any, Any]], reduced: Iterable[Any]) -> tuple[int, int]:
