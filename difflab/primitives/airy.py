@@ -19,9 +19,9 @@ def _airy(index: int) -> Callable[..., Any]:
 
     def kernel(xp: ModuleType, x: Any) -> Any:
         at = xp.maximum(xp.minimum(x, FAR) if index < 2 else x, WAVES)
-        found = special_function(xp, "airy")(at)[index]
-        found = xp.where(xp.isnan(found) & (x > 0), xp.inf, found) if index >= 2 else found
-        return xp.where(x < WAVES, _wave(xp, index, xp.maximum(-x, -WAVES)), found)
+        value = special_function(xp, "airy")(at)[index]
+        value = xp.where(xp.isnan(value) & (x > 0), xp.inf, value) if index >= 2 else value
+        return xp.where(x < WAVES, _wave(xp, index, xp.maximum(-x, -WAVES)), value)
 
     return kernel
 

@@ -56,10 +56,10 @@ LOWERED = 4
 def _logarithms(k: int, x: Terms, like: Term) -> list[Term]:
     """Return the derivatives of ln x up to order k, recorded as operations on `like` are."""
     assert log.taylor is not None
-    found = [log(constant(x[0], like) if isinstance(x[0], int | float) else x[0])]
+    logarithms = [log(constant(x[0], like) if isinstance(x[0], int | float) else x[0])]
     for i in range(1, k + 1):
-        found.append(log.taylor(i, found, x))
-    return found
+        logarithms.append(log.taylor(i, logarithms, x))
+    return logarithms
 
 
 def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
@@ -69,10 +69,10 @@ def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
         return _moving_powers(k, first, x, p)
     if not number or (k <= LOWERED and p[0] > 1 and not float(p[0]).is_integer()):
         return _lowered_powers(k, first, x, p[0])
-    found = powers(k, first, x, p[0])
+    derivatives = powers(k, first, x, p[0])
     if float(p[0]).is_integer():
-        return found
-    return [term if i >= p[0] else _unless_zero(x[0], term) for i, term in enumerate(found)]
+        return derivatives
+    return [term if i >= p[0] else _unless_zero(x[0], term) for i, term in enumerate(derivatives)]
 
 
 def _unless_zero(x: Term, term: Term) -> Term:
@@ -86,17 +86,17 @@ def _moving_powers(k: int, first: Term, x: Terms, p: Terms) -> list[Term]:
     Where p has no derivatives, they are those for a constant p, at any x; so they are at x = 0
     up to order p, since all terms with a derivative of p have a factor xᵖ⁻ⁱ ln x there.
     """
-    found = exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
+    derivatives = exponentials(k, first, products(k, p, _logarithms(k, x, p[0])))
     if isinstance(x[0], int | float) and x[0] > 0:
-        return found
+        return derivatives
     constant_p, moving = _lowered_powers(k, first, x, p[0]), []
     for i in range(1, k + 1):
         moving += [] if p[i] is None else [equal(p[i], 0)]
         at_zero = logical_and(equal(x[0], 0), logical_not(less(p[0], i)))
         simple = logical_or(reduce(logical_and, moving), at_zero) if moving else at_zero
-        terms = [0 if term is None else term for term in (constant_p[i], found[i])]
-        found[i] = where(simple, *terms)
-    return found
+        terms = [0 if term is None else term for term in (constant_p[i], derivatives[i])]
+        derivatives[i] = where(simple, *terms)
+    return derivatives
 
 
 def _lowered_powers(k: int, first: Term, x: Terms, p: Term) -> list[Term]:
@@ -112,29 +112,31 @@ def _lowered_powers(k: int, first: Term, x: Terms, p: Term) -> list[Term]:
         else:
             slopes.append(slope if j == 1 else factor * slope)
         factor = factor * (p - (j - 1))
-    found: list[Term] = []
+    derivatives: list[Term] = []
     for j in range(k, -1, -1):
-        steps = [leibniz(i, x[1:], found) for i in range(k - j)]
-        found = [slopes[j - 1] if j else first, *steps]
-    return found
+        steps = [leibniz(i, x[1:], derivatives) for i in range(k - j)]
+        derivatives = [slopes[j - 1] if j else first, *steps]
+    return derivatives
 
 
 def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
     """Return the derivative of p·xᵖ⁻¹, which is 0 for p = 0."""
     if isinstance(p[0], int | float) and p[0] == 0:
         return None
-    found = leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
-    if found is None or isinstance(p[0], int | float):
-        return found
-    return where(reduce(logical_and, (equal(c, 0) for c in p[: k + 1] if c is not None)), 0, found)
+    derivative = leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+    if derivative is None or isinstance(p[0], int | float):
+        return derivative
+    return where(
+        reduce(logical_and, (equal(c, 0) for c in p[: k + 1] if c is not None)), 0, derivative
+    )
 
 
 def _exponent_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
     """Return the derivative of xᵖ ln x, which is 0 at x = 0 below order p."""
-    found = leibniz(k, _powers(k, x, p), _logarithms(k, x, p[0]))
-    if found is None or (isinstance(x[0], int | float) and x[0] > 0):
-        return found
-    return where(logical_and(equal(x[0], 0), less(k, p[0])), 0, found)
+    derivative = leibniz(k, _powers(k, x, p), _logarithms(k, x, p[0]))
+    if derivative is None or (isinstance(x[0], int | float) and x[0] > 0):
+        return derivative
+    return where(logical_and(equal(x[0], 0), less(k, p[0])), 0, derivative)
 
 
 def _lowered(x: Term, p: Term) -> Term:

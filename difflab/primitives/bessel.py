@@ -53,16 +53,16 @@ def _by_recurrence(xp: ModuleType, order: Any, z: Any) -> Any:
     Its imaginary parts are not rounded beside the real ones, as those of SciPy's are.
     """
     largest = float(max(xp.max(order), xp.max(xp.abs(z)), 1.0))
-    after, total, found = 0.0 * z, 0.0 * z, 0.0 * z
+    after, total, value = 0.0 * z, 0.0 * z, 0.0 * z
     here = after + 1.0
     for k in range(2 * int(largest / 2 + 5 * largest**0.5 + 30), 0, -1):
         after, here = here, 2.0 * k / z * here - after
-        found = xp.where(order == k - 1, here, found)
+        value = xp.where(order == k - 1, here, value)
         if k % 2 == 1:
             total = total + (here if k == 1 else 2.0 * here)
         scale = xp.where(xp.abs(here) > 1e100, 1e-100, 1.0)
-        after, here, total, found = after * scale, here * scale, total * scale, found * scale
-    return found / total
+        after, here, total, value = after * scale, here * scale, total * scale, value * scale
+    return value / total
 
 
 def _by_series(xp: ModuleType, order: Any, z: Any) -> Any:
@@ -78,9 +78,9 @@ _real_j = _growing("jv", -1.0, lambda xp, n, x: 0.0)
 
 
 def _besselj(xp: ModuleType, n: Any, x: Any) -> Any:
-    found = _real_j(xp, n, x)
+    value = _real_j(xp, n, x)
     if not xp.iscomplexobj(x):
-        return found
+        return value
     whole = (n == xp.floor(n)) & (xp.abs(n) < MOST)
     # The recurrence takes |x| steps, and cancels where the imaginary part is large.
     near = whole & (xp.abs(x) < MOST) & (xp.abs(xp.imag(x)) < 1)
@@ -92,7 +92,7 @@ def _besselj(xp: ModuleType, n: Any, x: Any) -> Any:
     series = _by_series(xp, order, xp.where(small, at, 1.0))
     if not small.all():
         series = xp.where(small, series, _by_recurrence(xp, order, xp.where(small, 1.0, at)))
-    return xp.where(near, sign * series, found)
+    return xp.where(near, sign * series, value)
 
 
 def _end_of_i(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -104,8 +104,8 @@ def _end_of_i(xp: ModuleType, n: Any, x: Any) -> Any:
 def _bessely(xp: ModuleType, n: Any, x: Any) -> Any:
     tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
     logarithm = (2 / xp.pi) * (xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
-    found = special_function(xp, "yv")(n, xp.where(tiny, 1.0, x))
-    return xp.where(x == xp.inf, 0.0, xp.where(tiny, logarithm, found))
+    regular = special_function(xp, "yv")(n, xp.where(tiny, 1.0, x))
+    return xp.where(x == xp.inf, 0.0, xp.where(tiny, logarithm, regular))
 
 
 def _besselk(xp: ModuleType, n: Any, x: Any) -> Any:
@@ -113,8 +113,8 @@ def _besselk(xp: ModuleType, n: Any, x: Any) -> Any:
     tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
     at = xp.where(tiny, 1.0, x)
     logarithm = -(xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
-    found = xp.where(tiny, logarithm, special_function(xp, "kve")(n, at) * xp.exp(-at))
-    return xp.where(xp.real(x) > VANISHED, 0.0, found)
+    value = xp.where(tiny, logarithm, special_function(xp, "kve")(n, at) * xp.exp(-at))
+    return xp.where(xp.real(x) > VANISHED, 0.0, value)
 
 
 def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:

@@ -46,9 +46,9 @@ def _beta(xp: ModuleType, a: Any, b: Any) -> Any:
     two = stirling_error(xp, large) + stirling_error(xp, far) - stirling_error(xp, large + far)
     two = xp.exp(two - (large * xp.log1p(far / large) + far * xp.log1p(large / far)))
     two = two * xp.sqrt(2 * math.pi * (1.0 / large + 1.0 / far))
-    found = xp.where(low < STIRLING, one, two)
-    found = xp.where(high < STIRLING, special_function(xp, "beta")(a, b), found)
-    return xp.where((a > 0) & (b > 0), found, xp.nan)
+    value = xp.where(low < STIRLING, one, two)
+    value = xp.where(high < STIRLING, special_function(xp, "beta")(a, b), value)
+    return xp.where((a > 0) & (b > 0), value, xp.nan)
 
 
 def _betainc(xp: ModuleType, a: Any, b: Any, x: Any) -> Any:

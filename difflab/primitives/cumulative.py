@@ -109,10 +109,10 @@ def _in_steps(xp: ModuleType, a: Array, b: Array) -> Array:
     """Compute step by step; each calls the library."""
     if not b.shape[-1]:
         return b
-    found = [b[..., 0]]
+    solution = [b[..., 0]]
     for place in range(1, b.shape[-1]):
-        found.append(a[..., place - 1] * found[-1] + b[..., place])
-    return xp.stack(found, axis=-1)
+        solution.append(a[..., place - 1] * solution[-1] + b[..., place])
+    return xp.stack(solution, axis=-1)
 
 
 def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
@@ -133,9 +133,9 @@ def _scanned(xp: ModuleType, a: Array, b: Array) -> Array:
 def _on_a_device(xp: ModuleType, a: Array, b: Array) -> Array:
     """Compute by a parallel prefix scan, where that equals the sequential recurrence."""
     if math.prod(a.shape) and _in_range(xp, a, b):
-        found = _doubled(xp, a, b)
-        if xp.all(xp.isfinite(found)):
-            return found
+        scanned = _doubled(xp, a, b)
+        if xp.all(xp.isfinite(scanned)):
+            return scanned
     return _in_steps(xp, a, b)
 
 
@@ -183,8 +183,8 @@ def _coefficient_slope(t: Any, y: Any, a: Any, b: Any, *, axes: Axes, rank: int)
 def _backward(t: Any, a: Any, b: Any, *, axes: Axes, rank: int) -> Any:
     """b̄ᵢ = ȳᵢ + aᵢ b̄ᵢ₊₁."""
     (axis,) = axes
-    found = linear_recurrence(_reversed(a, axis), _reversed(t, axis), axes=axes, rank=rank)
-    return _reversed(found, axis)
+    adjoint = linear_recurrence(_reversed(a, axis), _reversed(t, axis), axes=axes, rank=rank)
+    return _reversed(adjoint, axis)
 
 
 def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:

@@ -95,11 +95,11 @@ def _by_factors(xp: ModuleType, weights: Sequence[Array], powers: Sequence[Array
 
 def _by_logarithm(slopes: Sequence[Array]) -> Array:
     """Return y⁽ᵐ⁾/y from the derivatives of g = y′/y, by Leibniz's rule for y′ = gy."""
-    found: list[Array] = [1.0]
+    quotients: list[Array] = [1.0]
     for k in range(len(slopes)):
-        parts = (math.comb(k, i) * slopes[i] * found[k - i] for i in range(k + 1))
-        found.append(sum(parts))
-    return found[-1]
+        parts = (math.comb(k, i) * slopes[i] * quotients[k - i] for i in range(k + 1))
+        quotients.append(sum(parts))
+    return quotients[-1]
 
 
 def _derivative(
@@ -157,9 +157,9 @@ def _gamma(xp: ModuleType, order: int, a: Array, x: Array) -> Array:
         math.comb(last, j) * (-1.0) ** (last - j) * _falling(a - 1.0, j) for j in range(order)
     ]
     poles = [[term] for term in (((a - 1.0) - at) / at, *_poles(a - 1.0, at, last))][:last]
-    found = _derivative(xp, weights, powers, lambda: powers[0], poles)
-    found = xp.where(at == xp.inf, 0.0, found)
-    return _either(xp, a > 0, lambda: found, lambda: x * xp.nan)
+    density = _derivative(xp, weights, powers, lambda: powers[0], poles)
+    density = xp.where(at == xp.inf, 0.0, density)
+    return _either(xp, a > 0, lambda: density, lambda: x * xp.nan)
 
 
 def _beta(xp: ModuleType, order: int, a: Array, b: Array, x: Array) -> Array:
@@ -198,9 +198,9 @@ def _beta(xp: ModuleType, order: int, a: Array, b: Array, x: Array) -> Array:
     slope = ((a - 1.0) * rest - (b - 1.0) * at) / (at * rest)
     right = [(-1) ** i * term for i, term in enumerate(_poles(1.0 - b, rest, last), 1)]
     poles = [[slope], *map(list, zip(_poles(a - 1.0, at, last), right, strict=True))][:last]
-    found = _derivative(xp, weights, powers, lambda: product(1.0, 1.0), poles)
+    density = _derivative(xp, weights, powers, lambda: product(1.0, 1.0), poles)
     positive = (a > 0) & (b > 0)
-    return _either(xp, positive, lambda: found, lambda: x * xp.nan)
+    return _either(xp, positive, lambda: density, lambda: x * xp.nan)
 
 
 _gamma_kernel = by_orders(_gamma, lambda n: 1 <= n <= MOST, count=1)

@@ -193,9 +193,9 @@ def _pinv_slope(t: Any, y: Any, a: Any) -> Any:
     back, across = swap_last_axes(y), swap_last_axes(t)
     outside = np.eye(m) - times(a, y)
     inside = np.eye(n) - times(y, a)
-    found = -times(times(y, t), y)
-    found = found + times(times(y, times(back, across)), outside)
-    return found + times(times(inside, across), times(back, y))
+    slope = -times(times(y, t), y)
+    slope = slope + times(times(y, times(back, across)), outside)
+    return slope + times(times(inside, across), times(back, y))
 
 
 # --- mpmath -----------------------------------------------------------------------------------
@@ -210,9 +210,9 @@ def _floats(a: Any) -> Any:
     return np.array(a.tolist(), dtype=float)
 
 
-def _signs(found: Any, wanted: Any) -> list[int]:
+def _signs(columns: Any, wanted: Any) -> list[int]:
     """Return by which signs columns have to be multiplied to agree with those of LAPACK."""
-    return [1 if side >= 0 else -1 for side in (_floats(found) * wanted).sum(axis=0)]
+    return [1 if side >= 0 else -1 for side in (_floats(columns) * wanted).sum(axis=0)]
 
 
 def _exact_eigh(mp: Any, a: Any) -> Any:

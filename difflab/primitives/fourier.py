@@ -92,13 +92,13 @@ def _factors(n: int) -> list[int]:
     >>> _factors(12), _factors(1)
     ([2, 2, 3], [])
     """
-    found, divisor = [], 2
+    factors, divisor = [], 2
     while divisor * divisor <= n:
         while n % divisor == 0:
-            found.append(divisor)
+            factors.append(divisor)
             n //= divisor
         divisor += 1
-    return [*found, n] if n > 1 else found
+    return [*factors, n] if n > 1 else factors
 
 
 def _transformed(re: Array, im: Array, angle: Angle) -> tuple[Array, Array]:
@@ -171,8 +171,8 @@ def inverse_form(
     if not transposed:
         half = half * _doubled(size) / size
     whole = np.concatenate([half, np.zeros((size - len(half), *half.shape[1:]), dtype=int)])
-    found = _transformed(whole[..., 1], whole[..., 0], angle)[1]
-    return np.moveaxis(found.reshape(size, *moved.shape[1:-1]), 0, axes[0] + 1)
+    real = _transformed(whole[..., 1], whole[..., 0], angle)[1]
+    return np.moveaxis(real.reshape(size, *moved.shape[1:-1]), 0, axes[0] + 1)
 
 
 def _mpmath_angle(mp: Any) -> Angle:

@@ -29,13 +29,13 @@ TINY = 1e-300
 
 def _branch_series(terms: int) -> list[float]:
     """Return the coefficients of W in p, by the recurrence (4.23) of Corless et al., 1996."""
-    found, products = [Fraction(-1), Fraction(1)], [Fraction(2), Fraction(-1)]
+    coefficients, products = [Fraction(-1), Fraction(1)], [Fraction(2), Fraction(-1)]
     for k in range(2, terms):
-        product = sum((found[j] * found[k + 1 - j] for j in range(2, k)), Fraction(0))
-        whole = Fraction(k - 1, k + 1) * (found[k - 2] / 2 + products[k - 2] / 4)
-        found.append(whole - product / 2 - found[k - 1] / (k + 1))
+        product = sum((coefficients[j] * coefficients[k + 1 - j] for j in range(2, k)), Fraction(0))
+        whole = Fraction(k - 1, k + 1) * (coefficients[k - 2] / 2 + products[k - 2] / 4)
+        coefficients.append(whole - product / 2 - coefficients[k - 1] / (k + 1))
         products.append(product)
-    return [float(coefficient) for coefficient in found]
+    return [float(coefficient) for coefficient in coefficients]
 
 
 SERIES = _branch_series(40)

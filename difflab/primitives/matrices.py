@@ -187,10 +187,10 @@ def by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
             except (ZeroDivisionError, ValueError):
                 # No such matrix: nan everywhere, of the shape that the operands have.
                 parts.append(whole[-1][(0,) * len(batch)] * library.nan)
-        found = np.empty((len(parts), *parts[0].shape), dtype=object)
+        stack = np.empty((len(parts), *parts[0].shape), dtype=object)
         for position, part in enumerate(parts):
-            found[position] = part if part.ndim else part[()]
-        result = found.reshape(batch + parts[0].shape)
+            stack[position] = part if part.ndim else part[()]
+        result = stack.reshape(batch + parts[0].shape)
         result = result[..., 0] if column else result
         return result if result.ndim else result[()]
 
@@ -200,10 +200,10 @@ def by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
 def _array(value: Any) -> Array:
     """Return a number or a library's matrix as an object array."""
     if hasattr(value, "rows"):
-        found = np.empty((value.rows, value.cols), dtype=object)
-        for at in np.ndindex(found.shape):
-            found[at] = value[at]
-        return found
+        entries = np.empty((value.rows, value.cols), dtype=object)
+        for at in np.ndindex(entries.shape):
+            entries[at] = value[at]
+        return entries
     number = np.empty((), dtype=object)
     number[()] = value
     return number
@@ -265,11 +265,11 @@ def _polynomial_slope(a: Any, t: Any) -> Any:
 def _minors(mp: Any, a: Any) -> Any:
     """Return the cofactors: signed determinants without a row and a column."""
     size = a.rows
-    found = mp.matrix(size, size)
+    cofactors = mp.matrix(size, size)
     for row, column in np.ndindex(size, size):
         rest = [[a[i, j] for j in range(size) if j != column] for i in range(size) if i != row]
-        found[row, column] = (-1) ** (row + column) * (mp.det(mp.matrix(rest)) if rest else 1)
-    return found
+        cofactors[row, column] = (-1) ** (row + column) * (mp.det(mp.matrix(rest)) if rest else 1)
+    return cofactors
 
 
 def _matmul_stack(size: int, args: list[Arg], *, ranks: Ranks) -> Any:

@@ -83,10 +83,10 @@ def _blocks(diagonal: Any, corner: Any) -> Any:
 def _frechet_slope(t: Any, y: Any, a: Any, e: Any) -> Any:
     """The derivative of L(A, E) in A along Ȧ: the corner of L(A E; 0 A) along Ȧ in both blocks."""
     size = a.shape[-1]
-    found = expm_frechet(_blocks(a, e), _blocks(t, t * 0.0))
+    blocks = expm_frechet(_blocks(a, e), _blocks(t, t * 0.0))
     lead = [(0, length, 1) for length in a.shape[:-2]]
     key = (*lead, (0, size, 1), (size, 2 * size, 1))
-    return index(found, key=key, rank=len(a.shape))
+    return index(blocks, key=key, rank=len(a.shape))
 
 
 # --- the rows ---------------------------------------------------------------------------------

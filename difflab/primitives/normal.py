@@ -97,15 +97,15 @@ def _slopes_at_0(count: int) -> list[float]:
     """Return so many derivatives of ln Φ at 0, by the recurrence of `_mills` in more digits."""
     with localcontext() as context:
         context.prec = 100
-        found: list[Decimal] = []
+        slopes: list[Decimal] = []
         hermite = [Decimal(1), Decimal(0)]
         for k in range(count):
             hermite.append(-(k + 1) * hermite[-2])
             total = (-1) ** k * hermite[k]
             for j in range(1, k + 1):
-                total += math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j]
-            found.append(total * Decimal(DENSITY_RATIO))
-        return list(map(float, found))
+                total += math.comb(k, j) * (-1) ** j * hermite[j - 1] * slopes[k - j]
+            slopes.append(total * Decimal(DENSITY_RATIO))
+        return list(map(float, slopes))
 
 
 _slope_kernel = by_orders(_log_ndtr_derivative, lambda n: 1 <= n <= MOST)
@@ -116,14 +116,14 @@ def _mills(xp: ModuleType, order: int, x: Any) -> Any:
     x = xp.minimum(x, FARTHEST)
     ratio = _bell(xp, x) / (0.5 * special_function(xp, "erfc")(-ROOT * x))
     hermite: list[Any] = [1.0, x]
-    found: list[Any] = []
+    derivatives: list[Any] = []
     for k in range(order):
         hermite.append(x * hermite[-1] - (k + 1) * hermite[-2])
         total = (-1) ** k * hermite[k]
         for j in range(1, k + 1):
-            total = total + math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j]
-        found.append(ratio * total)
-    return found[-1]
+            total = total + math.comb(k, j) * (-1) ** j * hermite[j - 1] * derivatives[k - j]
+        derivatives.append(ratio * total)
+    return derivatives[-1]
 
 
 def _ratio_derivative(library: Any, order: Any, x: Any) -> Any:
@@ -133,14 +133,15 @@ def _ratio_derivative(library: Any, order: Any, x: Any) -> Any:
     one = x**0
     bell = library.exp(-(x * x) / 2) * library.sqrt(2 * one / library.pi)
     ratio = bell / library.erfc(-x / library.sqrt(2 * one))
-    hermite, found = [one, x], [ratio]
+    hermite, derivatives = [one, x], [ratio]
     for k in range(1, int(order)):
         hermite.append(x * hermite[-1] - k * hermite[-2])
         rest = (
-            math.comb(k, j) * (-1) ** j * hermite[j - 1] * found[k - j] for j in range(1, k + 1)
+            math.comb(k, j) * (-1) ** j * hermite[j - 1] * derivatives[k - j]
+            for j in range(1, k + 1)
         )
-        found.append(ratio * ((-1) ** k * hermite[k] + sum(rest)))
-    return found[-1]
+        derivatives.append(ratio * ((-1) ** k * hermite[k] + sum(rest)))
+    return derivatives[-1]
 
 
 def _erfi(xp: ModuleType, x: Any) -> Any:

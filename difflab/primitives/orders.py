@@ -35,8 +35,8 @@ def _argsort(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
         return xp.argsort(x, axis=axis) * 1.0
     if x.dtype == np.float64 and x.shape[axis] > SHORT:
         order = np.argsort(x, axis=axis)
-        found = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
-        if np.all(found[..., 1:] > found[..., :-1]):
+        ordered = np.moveaxis(np.take_along_axis(x, order, axis), axis, -1)
+        if np.all(ordered[..., 1:] > ordered[..., :-1]):
             return order * 1.0
     return np.argsort(x, axis=axis, kind="stable") * 1.0
 
@@ -44,18 +44,18 @@ def _argsort(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
 def _whole(xp: ModuleType, places: Array, size: int) -> Array:
     """Return computed indices as integers from 0 to ``size - 1``; negative ones count back."""
     if not hasattr(places, "astype"):  # PyTorch
-        found = places.long()
-        return found + size * (found < 0)
+        indices = places.long()
+        return indices + size * (indices < 0)
     try:
-        found = places.astype(np.int64)
+        indices = places.astype(np.int64)
     except (TypeError, ValueError, OverflowError):
         raise UnsupportedError("indices are numbers") from None
-    if xp is np and found.size and not -size <= found.min() <= found.max() < size:
+    if xp is np and indices.size and not -size <= indices.min() <= indices.max() < size:
         raise IndexingError(
             f"a computed index is outside an axis of size {size}: the indices go from"
-            f" {found.min()} to {found.max()}",
+            f" {indices.min()} to {indices.max()}",
         )
-    return found + size * (found < 0)
+    return indices + size * (indices < 0)
 
 
 def _alike(xp: ModuleType, x: Array, places: Array, rank: int) -> tuple[Array, Array]:

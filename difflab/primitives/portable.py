@@ -48,8 +48,8 @@ def by_numbers(known: Kernel, general: Kernel) -> Kernel:
     @wraps(general)
     def kernel(xp: Any, *args: Any) -> Any:
         numbers = all(isinstance(order, float) for order in args[:-1])
-        found = known(xp, *args) if numbers else None
-        return general(xp, *args) if found is None else found
+        specialized = known(xp, *args) if numbers else None
+        return general(xp, *args) if specialized is None else specialized
 
     return kernel
 
@@ -133,11 +133,11 @@ def special_function(xp: ModuleType, name: str) -> Callable[..., Any]:
         There is none.
     """
     home = special_functions(xp)
-    found: Callable[..., Any] | None = getattr(home, name, None)
-    if found is None:
+    function: Callable[..., Any] | None = getattr(home, name, None)
+    if function is None:
         title = getattr(home, "__name__", library_name(xp))
         raise UnsupportedError(f"{title} has no function '{name}'")
-    return found
+    return function
 
 
 def by_orders(
@@ -161,13 +161,13 @@ def by_orders(
         x = rest[-1]
         if any(getattr(order, "ndim", 0) for order in orders):
             combinations = np.broadcast_arrays(*map(on_host, orders))
-            found = x * xp.nan
+            out = x * xp.nan
             for one in {*zip(*map(np.ravel, combinations), strict=True)}:
                 chosen: Any = True
                 for order, number in zip(orders, one, strict=True):
                     chosen = xp.logical_and(chosen, order == number)
-                found = xp.where(chosen, kernel(xp, *map(float, one), *rest), found)
-            return found
+                out = xp.where(chosen, kernel(xp, *map(float, one), *rest), out)
+            return out
         numbers = [float(order) for order in orders]
         if not (all(number % 1 == 0 for number in numbers) and valid(*numbers)):
             return x * xp.nan

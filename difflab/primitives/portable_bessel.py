@@ -38,8 +38,8 @@ def besseli_of_order(xp: Any, n: float, x: Any) -> Any:
     large = xp.clip(size, far, VANISHED)  # where it is infinite
     grown = xp.exp(0.5 * large)  # twice, where the quotient is finite and eˣ is not
     beyond = grown / xp.sqrt(2 * math.pi * large) * horner(falling, 1.0 / large) * grown
-    found = xp.where(size < far, near, beyond)
-    return xp.where(x < 0, -found, found) if order % 2 else found
+    value = xp.where(size < far, near, beyond)
+    return xp.where(x < 0, -value, value) if order % 2 else value
 
 
 def besselk_of_order(xp: Any, n: float, x: Any) -> Any:
@@ -52,15 +52,15 @@ def besselk_of_order(xp: Any, n: float, x: Any) -> Any:
     rising = [(4 * order**2 - (2 * k + 1) ** 2) / (8 * (k + 1)) for k in range(40)]
 
     near, middle, large = (xp.clip(x, *ends) for ends in ((0.0, 1.0), (1.0, far), (far, VANISHED)))
-    below, found = _first_modified(xp, near)
+    below, here = _first_modified(xp, near)
     for m in range(1, order):
-        below, found = found, below + 2.0 * m / near * found
+        below, here = here, below + 2.0 * m / near * here
     total: Any = 0.0
     for weight, rate in nodes:
         total = total + weight * xp.exp(-rate * middle)
     beyond = xp.sqrt(0.5 * math.pi / large) * horner(rising, 1.0 / large)
     rest = xp.where(x < far, total * xp.exp(-middle), beyond * xp.exp(-large))
-    rest = xp.where(x < 1.0, found if order else below, rest)
+    rest = xp.where(x < 1.0, here if order else below, rest)
     return xp.where(x < 0, xp.nan, xp.where(x == 0, xp.inf, rest))
 
 
@@ -82,14 +82,14 @@ def _first_modified(xp: Any, x: Any) -> tuple[Any, Any]:
 def _nodes(order: int, far: float) -> list[tuple[float, float]]:
     """Return weights and rates of the trapezoidal rule for eˣK, the smallest terms first."""
     step = min(0.25, math.pi * math.sqrt(2 / (37 * far)))
-    found, total = [(0.5 * step, 0.0)], 0.5 * step
+    nodes, total = [(0.5 * step, 0.0)], 0.5 * step
     while True:
-        t = step * len(found)
+        t = step * len(nodes)
         weight, rate = step * math.cosh(order * t), 2.0 * math.sinh(0.5 * t) ** 2
-        found.append((weight, rate))
+        nodes.append((weight, rate))
         total += weight * math.exp(-rate)
         if weight * math.exp(-rate) < SMALL * total:
-            return found[::-1]
+            return nodes[::-1]
 
 
 def incomplete_gamma(*, upper: bool) -> Callable[..., Any]:
@@ -122,13 +122,13 @@ def _fraction(a: float, x: Any, levels: int) -> Any:
 
 def _needed(ratio: Callable[[int], float], most: float) -> list[float]:
     """Return the ratios of the terms that are not small for an argument up to `most`."""
-    found: list[float] = []
+    ratios: list[float] = []
     term = total = 1.0
     while term > SMALL * total:
-        found.append(ratio(len(found)))
-        term *= found[-1] * most
+        ratios.append(ratio(len(ratios)))
+        term *= ratios[-1] * most
         total += term
-    return found
+    return ratios
 
 
 # --- real orders ---------------------------------------------------------------------------------
@@ -314,8 +314,8 @@ def besseli(xp: Any, n: Any, x: Any) -> Any:
         return _besseli_right(xp, -n, x) - rest
 
     def broken(n: Any, x: Any) -> Any:
-        found = xp.cond(n < 0, below, lambda n, x: _besseli_right(xp, n, x), n, xp.abs(x))
-        return xp.where(x >= 0, found, xp.nan)
+        value = xp.cond(n < 0, below, lambda n, x: _besseli_right(xp, n, x), n, xp.abs(x))
+        return xp.where(x >= 0, value, xp.nan)
 
     return xp.cond(n == xp.floor(n), whole, broken, n, x)
 
@@ -376,10 +376,10 @@ def airy(*, second: bool, prime: bool) -> Callable[..., Any]:
         z = x * xp.sqrt(x) / 1.5
         if not second:
             sign = -1.0 if prime else 1.0
-            found = sign * part * (THIRD / math.pi) * xp.special.kv(order, z)
-            return xp.where(x > 110, 0.0, found)
-        found = part * THIRD * (xp.special.iv(order, z) + xp.special.iv(-order, z))
-        return xp.where(z > 720, xp.inf, found)
+            value = sign * part * (THIRD / math.pi) * xp.special.kv(order, z)
+            return xp.where(x > 110, 0.0, value)
+        value = part * THIRD * (xp.special.iv(order, z) + xp.special.iv(-order, z))
+        return xp.where(z > 720, xp.inf, value)
 
     def left(xp: Any, x: Any) -> Any:
         size = -x

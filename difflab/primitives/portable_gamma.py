@@ -285,8 +285,8 @@ def polygamma(xp: Any, k: Any, x: Any) -> Any:
         sign = xp.where(is_odd(xp, k), 1.0, -1.0)
         near = x - xp.floor(x) - 1.0
         beyond = _polygamma(xp, k, 1.0 - x) - _polygamma(xp, k, 1.0 - near)
-        found = _polygamma(xp, k, near) - sign * beyond
-        return xp.where(x > -xp.inf, found, sign * xp.inf)
+        value = _polygamma(xp, k, near) - sign * beyond
+        return xp.where(x > -xp.inf, value, sign * xp.inf)
 
     def valid(k: Any, x: Any) -> Any:
         far = x < -50

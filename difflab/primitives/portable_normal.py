@@ -87,8 +87,8 @@ def erf(xp: Any, x: Any) -> Any:
     """Return the error function."""
 
     def far(x: Any) -> Any:
-        found = 1.0 - _erfc_far(xp, xp.abs(x))
-        return xp.where(x < 0, -found, found)
+        size = 1.0 - _erfc_far(xp, xp.abs(x))
+        return xp.where(x < 0, -size, size)
 
     return xp.cond(xp.abs(x) < 0.84375, lambda x: _erf_near(xp, x), far, x)
 
@@ -97,8 +97,8 @@ def erfc(xp: Any, x: Any) -> Any:
     """Return 1 - erf(x), in all its digits."""
 
     def far(x: Any) -> Any:
-        found = _erfc_far(xp, xp.abs(x))
-        return xp.where(x < 0, 2.0 - found, found)
+        tail = _erfc_far(xp, xp.abs(x))
+        return xp.where(x < 0, 2.0 - tail, tail)
 
     return xp.cond(xp.abs(x) < 0.84375, lambda x: 1.0 - _erf_near(xp, x), far, x)
 
@@ -183,8 +183,8 @@ def erfcinv(xp: Any, x: Any) -> Any:
     """Return the inverse of erfc."""
 
     def outer(x: Any) -> Any:
-        found = _erfcinv_small(xp, xp.minimum(x, 2.0 - x))
-        return xp.where(x < 1, found, -found)
+        tail = _erfcinv_small(xp, xp.minimum(x, 2.0 - x))
+        return xp.where(x < 1, tail, -tail)
 
     def edge(x: Any) -> Any:
         return xp.where(x == 0, xp.inf, xp.where(x == 2, -xp.inf, xp.nan))

@@ -90,22 +90,25 @@ def logarithm(slope: Callable[[Any], Any]) -> Callable[..., Term]:
 
 def exponentials(k: int, first: Term, w: Terms) -> list[Term]:
     """Return the derivatives of y = eʷ up to order k, with `first` = y₀, from y′ = w′·y."""
-    found = [first]
+    derivatives = [first]
     for i in range(1, k + 1):
-        found.append(leibniz(i - 1, w[1:], found))
-    return found
+        derivatives.append(leibniz(i - 1, w[1:], derivatives))
+    return derivatives
 
 
 def powers(k: int, first: Term, x: Terms, p: Any) -> list[Term]:
     """Return the derivatives of y = xᵖ up to order k, with `first` = y₀ and a constant p."""
     if isinstance(p, int | float) and float(p).is_integer() and p >= 0:
         return [first, *_multiplied(k, x, int(p))[1:]]  # also where x₀ = 0
-    found = [first]
+    derivatives = [first]
     for i in range(1, k + 1):  # from x·y′ = p·y·x′
-        grown, behind = leibniz(i - 1, x[1:], found), leibniz(i - 1, x, [*found[1:], None], first=1)
+        grown, behind = (
+            leibniz(i - 1, x[1:], derivatives),
+            leibniz(i - 1, x, [*derivatives[1:], None], first=1),
+        )
         total = minus(None if grown is None else p * grown, behind)
-        found.append(None if total is None else total / x[0])
-    return found
+        derivatives.append(None if total is None else total / x[0])
+    return derivatives
 
 
 def _multiplied(k: int, x: Terms, p: int) -> list[Term]:

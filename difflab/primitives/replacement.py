@@ -38,9 +38,9 @@ def chosen(key: Key, shape: Shape) -> Array:
     >>> chosen(((0, 3, 2),), (3,)).tolist()
     [True, False, True]
     """
-    found = np.zeros(shape, dtype=bool)
-    found[decoded(key)] = True
-    return found
+    mask = np.zeros(shape, dtype=bool)
+    mask[decoded(key)] = True
+    return mask
 
 
 def _replace(xp: ModuleType, x: Array, part: Array, *, key: Key, ranks: tuple[int, int]) -> Array:

@@ -36,24 +36,24 @@ def _quotients(xp: ModuleType, order: int, x: Any, levels: int) -> list[Any]:
     """
     last = order + levels
     ratio = 1.0 / (x + xp.sqrt(x * x + 2.0 * last))
-    found = []
+    quotients = []
     for k in range(last, -1, -1):
         ratio = 1.0 / (2.0 * x + 2.0 * (k + 1) * ratio)
         if k <= order:
-            found.append((2.0 * k if k else 1.0) * ratio)
-    return found[::-1]
+            quotients.append((2.0 * k if k else 1.0) * ratio)
+    return quotients[::-1]
 
 
 @cache
 def _coefficients(order: int) -> list[float]:
     """Return those of the Taylor series of a derivative at `CENTRE`."""
-    found, size = [], SLOPE
+    coefficients, size = [], SLOPE
     quotients = _quotients(np, order + TERMS + order, np.float64(CENTRE), 4000)
     for k, quotient in enumerate(quotients):
         size *= float(quotient) * (-1 if k else 1)
         if k >= order:
-            found.append(size / math.factorial(k - order))
-    return found
+            coefficients.append(size / math.factorial(k - order))
+    return coefficients
 
 
 def _series(order: int, x: Any) -> Any:
@@ -68,12 +68,12 @@ def erfcx_moments(xp: ModuleType, order: int, x: Any) -> list[Any]:
     """Return the sizes of the derivatives of erfcx relative to itself, up to `order`, for x ≥ 0."""
     near, far = xp.minimum(x, NEAR), xp.maximum(x, NEAR)
     value, product = _series(0, near), 1.0
-    found: list[Any] = [1.0]
+    moments: list[Any] = [1.0]
     for k, quotient in enumerate(_quotients(xp, order, far, LEVELS)[1:], 1):
         product = product * quotient
         series = (-1) ** k * _series(k, near) / value
-        found.append(xp.where(x < NEAR, series, product))
-    return found
+        moments.append(xp.where(x < NEAR, series, product))
+    return moments
 
 
 def _derivative(xp: ModuleType, order: int, x: Any) -> Any:
