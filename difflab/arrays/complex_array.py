@@ -48,13 +48,13 @@ def _augmented(row: Primitive) -> Callable[[Any, Any], Any]:
     """Return the method of an augmented assignment, which changes both parts in place."""
 
     def augmented(self: ComplexArray, other: Any) -> ComplexArray:
-        found: ComplexArray = self.__difflab_apply__(row, (self, other), {})
+        result: ComplexArray = self.__difflab_apply__(row, (self, other), {})
         if not self.shape:
-            return found
-        if found.shape != self.shape:
-            raise mismatch(f"in-place {row.name} cannot write {found.shape} to {self.shape}")
+            return result
+        if result.shape != self.shape:
+            raise mismatch(f"in-place {row.name} cannot write {result.shape} to {self.shape}")
         for name in ("real", "imag"):
-            _carried(self, name)[...] = getattr(found, name)
+            _carried(self, name)[...] = getattr(result, name)
         return self
 
     return augmented
@@ -264,8 +264,8 @@ def _parts(value: Any) -> Parts:
         return value.real, value.imag
     if not is_complex(value):
         return value, None
-    found = [part if np.any(part) else None for part in (np.real(value), np.imag(value))]
-    return found[0], found[1]
+    parts = [part if np.any(part) else None for part in (np.real(value), np.imag(value))]
+    return parts[0], parts[1]
 
 
 def _filled_parts(value: Any) -> Parts:
@@ -295,8 +295,8 @@ def _joined(real: Part, imag: Part) -> ComplexArray:
     if shapes[0] != shapes[1]:
         shape = np.broadcast_shapes(*shapes)
         real, imag = (
-            part if found == shape else broadcast_to(part, shape)
-            for part, found in zip((real, imag), shapes, strict=True)
+            part if own == shape else broadcast_to(part, shape)
+            for part, own in zip((real, imag), shapes, strict=True)
         )
     return ComplexArray(real, imag)
 
@@ -343,15 +343,15 @@ def _power(p: Any, exponent: Any) -> ComplexArray:
             "powers of complex values have integer exponents here",
             "write np.abs(z)**p * np.exp(1j*p*np.angle(z)), or np.exp(z*np.log(a)) for a**z",
         )
-    left, found, square = abs(int(exponent)), None, p
+    left, product, square = abs(int(exponent)), None, p
     while left:
         if left % 2:
-            found = square if found is None else _multiply(found, square)
+            product = square if product is None else _multiply(product, square)
         left //= 2
         square = _multiply(square, square) if left else square
-    if found is None:
+    if product is None:
         return ComplexArray(p.filled(1.0), p.filled(0.0))
-    return found if int(exponent) > 0 else _divide(1.0, found)
+    return product if int(exponent) > 0 else _divide(1.0, product)
 
 
 def _absolute(z: Any) -> Any:

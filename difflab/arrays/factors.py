@@ -338,10 +338,10 @@ def norm_of_order(x: Array, ord: Any = None, axis: Axis = None, keepdims: bool =
     axes = _axes(x, axis)
     if len(axes) == 1:
         return _of_vectors(x, _checked(ord), axes[0], keepdims)
-    found = _of_matrices(transpose(x, [k for k in range(rank) if k not in axes] + axes), ord)
+    norms = _of_matrices(transpose(x, [k for k in range(rank) if k not in axes] + axes), ord)
     if not keepdims:
-        return found
-    return reshape(found, [1 if k in axes else size for k, size in enumerate(shape_of(x))])
+        return norms
+    return reshape(norms, [1 if k in axes else size for k, size in enumerate(shape_of(x))])
 
 
 def _axes(x: Array, axis: Axis) -> list[int]:

@@ -27,8 +27,8 @@ def mismatch(message: str, hint: str | None = None) -> ShapeError:
 
 def shape_of(x: Array) -> Shape:
     """Return the shape of a scalar, an array or a traced value."""
-    found = getattr(x, "shape", None)
-    return np.shape(_numbers(x)) if found is None else tuple(found)
+    shape = getattr(x, "shape", None)
+    return np.shape(_numbers(x)) if shape is None else tuple(shape)
 
 
 def as_array(x: Any) -> Array:
@@ -57,18 +57,18 @@ def as_array(x: Any) -> Array:
 
 def _numbers(x: Any) -> np.ndarray[Any, Any]:
     """Return a scalar or a list of scalars as an array, real or complex."""
-    found = np.asarray(as_numbers(list(x) if isinstance(x, range) else x, OPERAND))
-    if found.dtype.kind not in KINDS:
+    array = np.asarray(as_numbers(list(x) if isinstance(x, range) else x, OPERAND))
+    if array.dtype.kind not in KINDS:
         raise _no_numbers(x)
-    return found if found.dtype.kind == "c" else found.astype(float)
+    return array if array.dtype.kind == "c" else array.astype(float)
 
 
 def _no_numbers(x: Any) -> InputError:
     kinds = {type(part) for part in x} if isinstance(x, list | tuple) else {type(x)}
-    found = " and ".join(sorted(kind.__name__ for kind in kinds))
+    names = " and ".join(sorted(kind.__name__ for kind in kinds))
     return at_users_line(
         InputError,
-        f"an array function takes numbers and arrays of numbers, not {found}",
+        f"an array function takes numbers and arrays of numbers, not {names}",
         "a list must have rows of equal length",
     )
 
@@ -88,10 +88,10 @@ def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     outside = [entry for entry in wanted if not -rank <= entry < rank]
     if outside:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
-    found = sorted(entry % rank - rank for entry in wanted)
-    if len(set(found)) < len(found):
+    axes = sorted(entry % rank - rank for entry in wanted)
+    if len(set(axes)) < len(axes):
         raise mismatch(f"{name} got a repeated axis: {wanted}")
-    return tuple(found)
+    return tuple(axes)
 
 
 def kept_axes(shape: Shape, axes: Sequence[int]) -> Shape:
@@ -141,13 +141,13 @@ def as_integer(name: str, what: str, given: int, least: int | None = None) -> in
     2
     """
     try:
-        found = operator.index(given)
+        number = operator.index(given)
     except TypeError:
-        found = None
-    if found is None or (least is not None and found < least):
+        number = None
+    if number is None or (least is not None and number < least):
         wanted = "an integer" if least is None else f"an integer of at least {least}"
         raise mismatch(f"{what} of {name} is {wanted}, not {brief_repr(given)}")
-    return found
+    return number
 
 
 def as_float(name: str, what: str, given: float) -> float:
@@ -166,13 +166,13 @@ def as_indices(name: str, places: Any) -> np.ndarray[Any, Any]:
     array([2, 0])
     """
     try:
-        found = np.asarray(places)
+        indices = np.asarray(places)
     except (TypeError, ValueError):
-        found = np.array(None)
-    if found.dtype.kind not in "iu" and not (found.size == 0 and found.dtype.kind == "f"):
-        kind = type(places).__name__ if found.dtype.kind == "O" else str(found.dtype)
+        indices = np.array(None)
+    if indices.dtype.kind not in "iu" and not (indices.size == 0 and indices.dtype.kind == "f"):
+        kind = type(places).__name__ if indices.dtype.kind == "O" else str(indices.dtype)
         raise mismatch(f"{name} needs integers as indices, not {kind}")
-    return found.astype(np.int64)
+    return indices.astype(np.int64)
 
 
 def brief_repr(value: Any) -> str:

@@ -151,9 +151,9 @@ def into_out(
     """Return a function whose results are written to `out`, where a mask holds."""
 
     def written(*args: Any, **kwargs: Any) -> Any:
-        found = compute(*args, **kwargs)
+        computed = compute(*args, **kwargs)
         targets = out if isinstance(out, tuple) else (out,)
-        results = found if isinstance(found, tuple) else (found,)
+        results = computed if isinstance(computed, tuple) else (computed,)
         if len(targets) != len(results):
             raise mismatch(f"numpy.{name} has {len(results)} results, and out= {len(targets)}")
         given = []
@@ -166,7 +166,7 @@ def into_out(
             new = result if mask is True else selected(_mask(mask), result, target)
             overwrite(target, new, f"numpy.{name} with out=")
             given.append(target)
-        return tuple(given) if isinstance(found, tuple) else given[0]
+        return tuple(given) if isinstance(computed, tuple) else given[0]
 
     return written
 
@@ -301,12 +301,12 @@ def _augmented(operator: str, name: str) -> Callable[[Any, Any], Any]:
     """Return the method of an augmented assignment."""
 
     def augmented(self: Any, other: Any) -> Any:
-        found = getattr(self, operator)(other)
-        if found is NotImplemented:
-            return found
+        result = getattr(self, operator)(other)
+        if result is NotImplemented:
+            return result
         if self.is_number():
-            return self.__difflab_renamed__(found)
-        overwrite(self, found, f"in-place {name}")
+            return self.__difflab_renamed__(result)
+        overwrite(self, result, f"in-place {name}")
         return self
 
     return augmented

@@ -236,8 +236,8 @@ def running_statistics(
             shapes = f"the shape {features}, not {shape_of(each)}"
             raise mismatch(f"running_statistics of {features[0]} features takes {shapes}")
     centred = x - reduced_for_broadcast(mean, x, axes)
-    found = (mean(x, axes), sum(centred**2, axes) / (size - 1))
-    new, newer = ((1 - share) * b + share * f for b, f in zip(before, found, strict=True))
+    batch = (mean(x, axes), sum(centred**2, axes) / (size - 1))
+    new, newer = ((1 - share) * b + share * f for b, f in zip(before, batch, strict=True))
     return new, newer
 
 

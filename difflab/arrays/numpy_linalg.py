@@ -65,8 +65,8 @@ def _qr(a: Any, mode: str = "reduced") -> Any:
             f"there is no derivative of a QR factorisation with mode={mode!r}",
             "write mode='reduced' or mode='r'",
         )
-    found = arrays.qr(a)
-    return found if mode == "reduced" else found.R
+    factors = arrays.qr(a)
+    return factors if mode == "reduced" else factors.R
 
 
 def _lstsq(a: Any, b: Any, rcond: None = None) -> Any:
@@ -84,8 +84,8 @@ def _vector_norm(x: Any, *, axis: Any = None, keepdims: bool = False, ord: Any =
     axes = normalized_axes("vector_norm", axis, shape)
     flat = move_axis(x, axes, tuple(range(-len(axes), 0))) if axes else x
     rest = shape_of(flat)[: len(shape) - len(axes)]
-    found = arrays.norm_of_order(arrays.reshape(flat, (*rest, -1)), ord, -1)
-    return arrays.reshape(found, kept_axes(shape, axes)) if keepdims else found
+    norms = arrays.norm_of_order(arrays.reshape(flat, (*rest, -1)), ord, -1)
+    return arrays.reshape(norms, kept_axes(shape, axes)) if keepdims else norms
 
 
 def _matrix_norm(x: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
@@ -139,10 +139,10 @@ def _scale(name: str, norm: Norm, n: int) -> float:
 
 def _length(name: str, n: int | None, size: int) -> int:
     """Return the number of points of a transform, by default `size`."""
-    found = size if n is None else as_integer(name, "n", n)
-    if found < 1:
-        raise mismatch(f"{name} needs at least one point, not {found}")
-    return found
+    length = size if n is None else as_integer(name, "n", n)
+    if length < 1:
+        raise mismatch(f"{name} needs at least one point, not {length}")
+    return length
 
 
 def _fitted(x: Any, n: int, axis: int) -> Any:
@@ -191,8 +191,8 @@ def _real_along(name: str, a: Any, n: int | None, axis: int, norm: Norm) -> Any:
     along = normalized_axis(name, axis, shape_of(a))
     n = _length(name, n, shape_of(a)[along])
     x, rank = _fitted(a, n, along), len(shape_of(a))
-    found = apply(rfft, x, axes=(along,), rank=rank, transposed=False)
-    return _scaled(found, _scale(name, norm, n))
+    spectrum = apply(rfft, x, axes=(along,), rank=rank, transposed=False)
+    return _scaled(spectrum, _scale(name, norm, n))
 
 
 def _inverse_along(name: str, parts: Any, n: int | None, axis: int, norm: Norm) -> Any:
@@ -201,8 +201,8 @@ def _inverse_along(name: str, parts: Any, n: int | None, axis: int, norm: Norm) 
     along = normalized_axis(name, axis, shape_of(parts)[:-1])
     n = _length(name, n, 2 * (shape_of(parts)[along - 1] - 1))
     x = _fitted(parts, n // 2 + 1, along - 1)
-    found = apply(irfft, x, axes=(along - 1, -1), rank=rank, size=n, transposed=False)
-    return _scaled(found, _scale(name, INVERSE.get(norm, norm), n) * n)
+    signal = apply(irfft, x, axes=(along - 1, -1), rank=rank, size=n, transposed=False)
+    return _scaled(signal, _scale(name, INVERSE.get(norm, norm), n) * n)
 
 
 def _fft(a: Any, n: int | None = None, axis: int = -1, norm: Norm = None) -> ComplexArray:
@@ -243,17 +243,17 @@ def _sizes_and_axes(
     shape = shape_of(a)
     if axes is None:
         count = len(shape) if s is None else len(as_integers(name, "s", s))
-        found: tuple[int, ...] = tuple(range(-count, 0))
+        along: tuple[int, ...] = tuple(range(-count, 0))
     else:
-        found = as_integers(name, "axes", axes)
-    sizes = [-1] * len(found) if s is None else list(as_integers(name, "s", s))
-    if len(sizes) != len(found) or len(found) < least:
+        along = as_integers(name, "axes", axes)
+    sizes = [-1] * len(along) if s is None else list(as_integers(name, "s", s))
+    if len(sizes) != len(along) or len(along) < least:
         raise mismatch(f"{name} needs as many sizes as axes, not {s} and {axes}")
-    lengths = [shape[normalized_axis(name, axis, shape)] for axis in found]
+    lengths = [shape[normalized_axis(name, axis, shape)] for axis in along]
     sizes = [old if new == -1 else new for new, old in zip(sizes, lengths, strict=True)]
     if doubled and s is None:
         sizes[-1] = 2 * (lengths[-1] - 1)
-    return list(zip(sizes, found, strict=True))
+    return list(zip(sizes, along, strict=True))
 
 
 def _several(name: str, axes_of: Sizes) -> Callable[..., Any]:

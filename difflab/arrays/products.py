@@ -172,12 +172,12 @@ def matrix_power(a: Array, n: int) -> Array:
     if times == 0:
         return broadcast_to(np.eye(shape[-1]), shape) + 0.0 * a
     base = inv(a) if times < 0 else a
-    found = None
+    product = None
     for position, bit in enumerate(reversed(f"{abs(times):b}")):
         base = matmul(base, base) if position else base
         if bit == "1":
-            found = base if found is None else matmul(found, base)
-    return found if found is not a else shared(a)
+            product = base if product is None else matmul(product, base)
+    return product if product is not a else shared(a)
 
 
 def multi_dot(arrays: Sequence[Array]) -> Array:
@@ -274,13 +274,13 @@ def einsum(subscripts: str, *operands: Array, optimize: Any = False) -> Array:
     factors = [_simple(x, term, sizes) for x, term in zip(given, terms, strict=True)]
     for chosen in order:
         parts = [factors.pop(position) for position in sorted(chosen, reverse=True)][::-1]
-        found = parts[0]
+        product = parts[0]
         for position, part in enumerate(parts[1:], 2):
             rest = [letters for _, letters in (*factors, *parts[position:])]
-            found = _contracted(found, part, set(result).union(*rest))
-        factors.append(found)
-    found, letters = _summed(*factors[0], set(result))
-    return transpose(found, [letters.index(letter) for letter in result])
+            product = _contracted(product, part, set(result).union(*rest))
+        factors.append(product)
+    total, letters = _summed(*factors[0], set(result))
+    return transpose(total, [letters.index(letter) for letter in result])
 
 
 def _letters(subscripts: str, shapes: Sequence[Shape]) -> tuple[list[str], str]:

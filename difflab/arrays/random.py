@@ -67,20 +67,20 @@ def key(seed: int) -> NDArray[np.float64]:
 
 def _as_key(name: str, given: Array) -> Array:
     """Return a key after checking its shape and, if they are known, its words."""
-    found = as_array(given)
-    if _shape_of(found) != (2,):
-        raise mismatch(f"{name} takes a key of shape (2,), not {_shape_of(found)}", ASKS_FOR_A_KEY)
-    known = isinstance(found, np.ndarray)
-    if known and not all(word % 1 == 0 and 0 <= word < 2**32 for word in found.tolist()):
-        raise at_users_line(InputError, f"{found.tolist()} is not a key", ASKS_FOR_A_KEY)
-    return found
+    words = as_array(given)
+    if _shape_of(words) != (2,):
+        raise mismatch(f"{name} takes a key of shape (2,), not {_shape_of(words)}", ASKS_FOR_A_KEY)
+    known = isinstance(words, np.ndarray)
+    if known and not all(word % 1 == 0 and 0 <= word < 2**32 for word in words.tolist()):
+        raise at_users_line(InputError, f"{words.tolist()} is not a key", ASKS_FOR_A_KEY)
+    return words
 
 
 def _as_shape(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    found = as_integers(name, "shape", shape)
-    if min(found, default=0) < 0 or np.prod(found, dtype=float) > MOST:
-        raise mismatch(f"{name} cannot draw an array of the shape {found}")
-    return found
+    sizes = as_integers(name, "shape", shape)
+    if min(sizes, default=0) < 0 or np.prod(sizes, dtype=float) > MOST:
+        raise mismatch(f"{name} cannot draw an array of the shape {sizes}")
+    return sizes
 
 
 def split(key: Array, num: int | Sequence[int] = 2) -> Array:
@@ -237,7 +237,7 @@ def _is(given: Array, number: float) -> bool:
 
 def _fitting(name: str, given: Array, shape: tuple[int, ...]) -> Array:
     """Return a parameter that broadcasts to the shape of the sample."""
-    found = as_array(given)
-    if not fits(_shape_of(found), shape):
-        raise mismatch(f"{name} of the shape {shape} takes no parameter of {_shape_of(found)}")
-    return found
+    parameter = as_array(given)
+    if not fits(_shape_of(parameter), shape):
+        raise mismatch(f"{name} of the shape {shape} takes no parameter of {_shape_of(parameter)}")
+    return parameter

@@ -62,12 +62,12 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
             raise mismatch(f"{row.name} of an empty array, of the shape {shape}")
         nothing = _over(rows.sum_, x, axes, shape, keepdims)  # it depends on x, as a graph records
         return nothing + row.empty if row.empty else nothing
-    found = apply(row, x, axes=axes, rank=len(shape))
+    reduced = apply(row, x, axes=axes, rank=len(shape))
     if keepdims is False:
-        return found
+        return reduced
     if not as_integer(row.name, "keepdims", keepdims):
-        return found
-    return reshape(found, kept_axes(shape, axes))
+        return reduced
+    return reshape(reduced, kept_axes(shape, axes))
 
 
 def _same(x: Array) -> Array:
@@ -381,5 +381,5 @@ def taken_at(x: Array, indices: Any, axis: int = 0) -> Array:
     place = normalized_axis("take", axis, shape) + len(shape)
     flat = reshape(indices, (-1, *(1,) * (len(shape) - place - 1)))
     opened = reshape(flat, ((1,) * place + shape_of(flat)))
-    found = take_along_axis(x, opened, place)
-    return reshape(found, (*shape[:place], *wanted, *shape[place + 1 :]))
+    entries = take_along_axis(x, opened, place)
+    return reshape(entries, (*shape[:place], *wanted, *shape[place + 1 :]))

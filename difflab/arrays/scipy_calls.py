@@ -69,10 +69,10 @@ def not_through_scipy(kind: type[Error]) -> Error | None:
     >>> not_through_scipy(TraceError) is None
     True
     """
-    found = _running_function()
-    if found is None:
+    running = _running_function()
+    if running is None:
         return None
-    module, name, place = found
+    module, name, place = running
     called = f"a function of {module}" if name in _WRAPPERS else f"{module}.{name}"
     part, hint = ("solvers", _SOLVED) if module in _SOLVERS else ("functions", alternative_to(name))
     message = f"derivatives do not flow through SciPy's {part}: {called} computes with numbers only"

@@ -98,9 +98,9 @@ def ravel(x: Array) -> Array:
     >>> ravel(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 2.0, 3.0, 4.0]
     """
-    found = reshape(x, -1)
+    flat = reshape(x, -1)
     in_rows = getattr(x, "__difflab_in_rows__", None)
-    return found if in_rows is None or in_rows() else unchanged(found)
+    return flat if in_rows is None or in_rows() else unchanged(flat)
 
 
 def flat_unless(name: str, x: Array, axis: int | None) -> tuple[Array, int]:
@@ -175,8 +175,8 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     shape = shape_of(x)
     rank = len(shape)
     order = tuple(range(rank))[::-1] if axes is None else as_integers("transpose", "axes", axes)
-    found = sorted(entry % rank if -rank <= entry < rank else entry for entry in order)
-    if found != list(range(rank)):
+    positions = sorted(entry % rank if -rank <= entry < rank else entry for entry in order)
+    if positions != list(range(rank)):
         raise mismatch(f"transpose cannot order the axes of the shape {shape} as {order}")
     counted = tuple(entry % rank - rank for entry in order)
     return shared(x) if rank < 2 else apply(rows.transpose, x, axes=counted)
@@ -299,13 +299,13 @@ def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) ->
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
         raise mismatch(f"index {outside.flat[0]} of take is outside an axis of size {shape[along]}")
-    found = apply(
+    entries = apply(
         rows.take, x, places=as_places(wanted % shape[along]), axis=along, rank=len(shape)
     )
     if np.ndim(places) == 1:
-        return found
+        return entries
     start = along + len(shape)
-    return reshape(found, (*shape[:start], *np.shape(places), *shape[start + 1 :]))
+    return reshape(entries, (*shape[:start], *np.shape(places), *shape[start + 1 :]))
 
 
 def diag(x: Array) -> Array:

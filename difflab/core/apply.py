@@ -80,19 +80,19 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
     DeviceError
         Arrays lie on different devices.
     """
-    found: Any = np
+    xp: Any = np
     for value in values:
         if type(value) not in HOST:
             module = module_of(value)
-            found = found if module is np else module
-    if found is not np:
+            xp = xp if module is np else module
+    if xp is not np:
         arrays = [value for value in values if getattr(value, "ndim", 0)]
         libraries = {module_of(value).__name__ for value in arrays}
         # JAX's tracers, such as the arguments that `jax.grad` differentiates by, have no device.
         places = {device_name(value) for value in arrays if hasattr(value, "device")}
         if len(libraries) > 1 or len(places) > 1:
             raise device_mismatch(values, doing, names)
-    return found
+    return xp
 
 
 def device_mismatch(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
@@ -296,12 +296,12 @@ def computation_error(name: str, args: tuple[Any, ...], error: Exception) -> Dif
     """Return the error for operands that an operation cannot be applied to."""
     shapes = [getattr(arg, "shape", None) for arg in args]
     if any(shapes):
-        found = " and ".join(str(shape or ()) for shape in shapes)
+        listed = " and ".join(str(shape or ()) for shape in shapes)
         return at_users_line(
-            ShapeError, f"{name} cannot be computed for the shapes {found}: {error}"
+            ShapeError, f"{name} cannot be computed for the shapes {listed}: {error}"
         )
-    found = " and ".join(type(arg).__name__ for arg in args)
-    return at_users_line(InputError, f"{name} cannot be computed for {found}: {error}")
+    types = " and ".join(type(arg).__name__ for arg in args)
+    return at_users_line(InputError, f"{name} cannot be computed for {types}: {error}")
 
 
 SPECIAL = {
@@ -316,5 +316,5 @@ SPECIAL = {
 def special_functions(xp: ModuleType) -> ModuleType:
     """Return the special functions that belong to the array module `xp`."""
     owner = SPECIAL.get(xp.__name__)
-    found: ModuleType = xp.special if owner is None else import_module(owner)
-    return found
+    module: ModuleType = xp.special if owner is None else import_module(owner)
+    return module

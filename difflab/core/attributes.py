@@ -23,10 +23,10 @@ def attributes_of(value: Any) -> dict[str, Any]:
     ({'rate': 2.0}, {})
     """
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def defines(kind: type, name: str) -> bool:

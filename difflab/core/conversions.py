@@ -39,7 +39,7 @@ EXACT = 2**53
 class Refusal(NamedTuple):
     """The reason why a value is refused: its description, and a hint."""
 
-    found: str
+    description: str
     hint: str
 
 
@@ -108,9 +108,9 @@ _CLASSES = {
 def _category(kind: type) -> str:
     """Return the category of a class's instances; empty if it is unknown."""
     for base in kind.__mro__:
-        for (package, name), found in _CLASSES.items():
+        for (package, name), category in _CLASSES.items():
             if base.__name__ == name and f"{base.__module__}.".startswith(f"{package}."):
-                return found
+                return category
     if issubclass(kind, np.ndarray):
         return "array" if kind in (np.ndarray, np.memmap) else "subclass"
     if issubclass(kind, np.generic):
@@ -133,7 +133,7 @@ def refused(why: Refusal, what: str, kind: type[DifflabError] = InputError) -> D
     the value of 'x' is not a number, but text ...
     hint: convert it: float(text)
     """
-    message = f"{what} is {why.found}"
+    message = f"{what} is {why.description}"
     if issubclass(kind, InputError):
         return at_users_line(kind, message, why.hint)
     return kind(f"{message}: {why.hint}")
@@ -182,10 +182,10 @@ def as_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
         if value is None:
             raise refused(NOTHING, what, kind)
         return value
-    found = _converted(value, category)
-    if isinstance(found, Refusal):
-        raise refused(found, what, kind)
-    return found
+    converted = _converted(value, category)
+    if isinstance(converted, Refusal):
+        raise refused(converted, what, kind)
+    return converted
 
 
 def require_range(value: int, what: str, kind: type[DifflabError] = InputError) -> None:
@@ -233,7 +233,7 @@ def _converted(value: Any, category: str) -> Any:
     if category in known:
         return known[category]
     why = {"rounded": ROUNDED, "labels": LABELS, "subclass": MORE}[category]
-    return Refusal(why.found.format(name), why.hint)
+    return Refusal(why.description.format(name), why.hint)
 
 
 def _integer(value: int) -> Any:
@@ -250,15 +250,15 @@ def _integer(value: int) -> Any:
 def _series(value: Any) -> Any:
     """Return the elements of a series of pandas whose labels are the positions."""
     if not isinstance(value.dtype, np.dtype):
-        found = MISSING.found.format("Series", value.dtype)
-        return Refusal(found, MISSING.hint)
+        description = MISSING.description.format("Series", value.dtype)
+        return Refusal(description, MISSING.hint)
     index, size = value.index, len(value)
     if (
         type(index).__name__ != "RangeIndex"
         or (index.start, index.step) != (0, 1)
         or len(index) != size
     ):
-        return Refusal(LABELS.found.format("Series"), LABELS.hint)
+        return Refusal(LABELS.description.format("Series"), LABELS.hint)
     return _array(value.to_numpy())
 
 
@@ -271,7 +271,7 @@ def _array(array: Any) -> Any:
     if kind in "iu":
         return array if size < 8 or _exact_integers(array) else _digits(array)
     if kind == "f" and size == 2:
-        return Refusal(HALF.found.format(dtype), HALF.hint)
+        return Refusal(HALF.description.format(dtype), HALF.hint)
     if kind in "fc":
         with np.errstate(all="ignore"):
             near = array.astype(np.float64 if kind == "f" else np.complex128)
@@ -279,10 +279,10 @@ def _array(array: Any) -> Any:
     if kind == "O":
         return next((why for why in map(_object, array.flat) if why is not None), array)
     if kind in "mM":
-        return Refusal(DATES.found.format(dtype), DATES.hint)
+        return Refusal(DATES.description.format(dtype), DATES.hint)
     if dtype.names:
-        return Refusal(RECORDS.found.format(", ".join(dtype.names)), RECORDS.hint)
-    return Refusal(HALF.found.format(dtype), HALF.hint) if kind == "V" else TEXT
+        return Refusal(RECORDS.description.format(", ".join(dtype.names)), RECORDS.hint)
+    return Refusal(HALF.description.format(dtype), HALF.hint) if kind == "V" else TEXT
 
 
 def _object(entry: Any) -> Refusal | None:
@@ -291,12 +291,12 @@ def _object(entry: Any) -> Refusal | None:
         return NOTHING
     own: Any = type(entry)
     category = _category(own)
-    found = _converted(entry, category) if category else None
-    return found if isinstance(found, Refusal) else None
+    converted = _converted(entry, category) if category else None
+    return converted if isinstance(converted, Refusal) else None
 
 
 def _digits(array: Any) -> Refusal:
-    return Refusal(DIGITS.found.format(array.dtype), DIGITS.hint)
+    return Refusal(DIGITS.description.format(array.dtype), DIGITS.hint)
 
 
 def _exact_integers(array: Any) -> bool:
@@ -317,18 +317,18 @@ def _of_sequence(value: Sequence[Any], what: str, kind: type[DifflabError]) -> A
     pending: list[tuple[list[Any], Sequence[Any]]] = [(own, value)]
     plain = True
     while pending:
-        found, entries = pending.pop()
+        elements, entries = pending.pop()
         if set(map(type, entries)) <= SCALARS:
-            found += entries
+            elements += entries
             continue
         for entry in entries:
             if type(entry) in (list, tuple):
-                found.append([])
-                pending.append((found[-1], entry))
+                elements.append([])
+                pending.append((elements[-1], entry))
                 continue
             number = as_numbers(entry, f"an element of {what}", kind)
             plain &= module_of(number) is np
-            found.append(number)
+            elements.append(number)
     return _rows(own if plain else value, what, kind)
 
 
@@ -363,28 +363,28 @@ def as_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> An
         ...
     difflab.errors.InputError: the value of 'x' is not real: 1j ...
     """
-    found = as_numbers(value, what, kind)
-    if type(found) is np.ndarray and found.dtype.kind in KINDS:
-        return found
-    if isinstance(found, int | float) or hasattr(found, "__difflab_apply__"):
-        return found
-    if getattr(module_of(found), "__name__", "") == PYTORCH:
-        raise refused(DERIVATIVE if found.requires_grad else TENSOR, what, kind)
-    dtype: Any = getattr(found, "dtype", None)
+    converted = as_numbers(value, what, kind)
+    if type(converted) is np.ndarray and converted.dtype.kind in KINDS:
+        return converted
+    if isinstance(converted, int | float) or hasattr(converted, "__difflab_apply__"):
+        return converted
+    if getattr(module_of(converted), "__name__", "") == PYTORCH:
+        raise refused(DERIVATIVE if converted.requires_grad else TENSOR, what, kind)
+    dtype: Any = getattr(converted, "dtype", None)
     if getattr(dtype, "kind", "") in KINDS:
         if dtype.kind == "f" and dtype.itemsize == 2:
-            raise refused(Refusal(HALF.found.format(dtype), HALF.hint), what, kind)
-        return found
+            raise refused(Refusal(HALF.description.format(dtype), HALF.hint), what, kind)
+        return converted
     if "float" in str(dtype):  # of a library with dtypes of its own, such as bfloat16
-        raise refused(Refusal(HALF.found.format(dtype), HALF.hint), what, kind)
-    raise _not_real(found, what, kind)
+        raise refused(Refusal(HALF.description.format(dtype), HALF.hint), what, kind)
+    raise _not_real(converted, what, kind)
 
 
 def _not_real(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
     """Return the error for a value that is no real number."""
     dtype = getattr(value, "dtype", None)
-    found = f"{value!r:.50}" if dtype is None else f"{dtype} values"
-    message, hint = f"{what} is not real: {found}", "use float64 scalars and arrays"
+    description = f"{value!r:.50}" if dtype is None else f"{dtype} values"
+    message, hint = f"{what} is not real: {description}", "use float64 scalars and arrays"
     if issubclass(kind, InputError):
         return at_users_line(kind, message, hint)
     return kind(message)
@@ -403,17 +403,17 @@ def as_float64(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     >>> as_float64(2, "x"), as_float64(np.array([1, 2]), "x")
     (np.float64(2.0), array([1., 2.]))
     """
-    found = as_reals(value, what, kind)
-    if hasattr(found, "__difflab_apply__"):
-        return found
-    if isinstance(found, int | float):
-        return np.float64(found)
-    if module_of(found) is np:
-        floats = np.asarray(found).astype(np.float64)
+    converted = as_reals(value, what, kind)
+    if hasattr(converted, "__difflab_apply__"):
+        return converted
+    if isinstance(converted, int | float):
+        return np.float64(converted)
+    if module_of(converted) is np:
+        floats = np.asarray(converted).astype(np.float64)
         return floats[()] if floats.ndim == 0 else floats
-    module = module_of(found)  # JAX has float64 only if its 64 bits are enabled
+    module = module_of(converted)  # JAX has float64 only if its 64 bits are enabled
     wide = module.result_type(float) if module.__name__ == JAX else np.float64
-    return found.astype(wide)
+    return converted.astype(wide)
 
 
 def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -> NDArray[Any]:
@@ -431,24 +431,24 @@ def host_numbers(value: Any, what: str, kind: type[DifflabError] = InputError) -
     >>> host_numbers([1, 2], "x"), host_numbers(0.5j, "x")
     (array([1, 2]), array(0.+0.5j))
     """
-    found = as_numbers(value, what, kind)
-    if type(found) is np.ndarray and found.dtype == FLOAT:
-        own: NDArray[Any] = found
+    converted = as_numbers(value, what, kind)
+    if type(converted) is np.ndarray and converted.dtype == FLOAT:
+        own: NDArray[Any] = converted
         return own
-    module = module_of(found)
+    module = module_of(converted)
     if getattr(module, "__name__", "") == PYTORCH:
-        if found.requires_grad:
+        if converted.requires_grad:
             raise refused(DERIVATIVE, what, kind)
-        found = found.resolve_conj().resolve_neg()
+        converted = converted.resolve_conj().resolve_neg()
     try:
-        array: NDArray[Any] = np.asarray(found)
+        array: NDArray[Any] = np.asarray(converted)
     except DifflabError:
         raise
     except (TypeError, ValueError, RuntimeError):
-        raise _elsewhere(found, what, kind) from None
+        raise _elsewhere(converted, what, kind) from None
     if array.dtype == object:
         if not all(isinstance(entry, int | float | np.generic) for entry in array.flat):
-            raise _not_real(found, what, kind)
+            raise _not_real(converted, what, kind)
         array = np.array(array.tolist()).reshape(array.shape)
     return array if module is np else np.asarray(as_numbers(array, what, kind))
 
@@ -457,7 +457,7 @@ def _elsewhere(value: Any, what: str, kind: type[DifflabError]) -> DifflabError:
     """Return the error for an array that NumPy cannot read."""
     dtype = getattr(value, "dtype", "")
     if "float16" in str(dtype):
-        return refused(Refusal(HALF.found.format(dtype), HALF.hint), what, kind)
+        return refused(Refusal(HALF.description.format(dtype), HALF.hint), what, kind)
     library = library_name(module_of(value))
     why = Refusal(f"on a device, an array of {library}", "copy it to the host explicitly")
     return refused(why, what, kind)
@@ -476,7 +476,7 @@ def host_reals(value: Any, what: str, kind: type[DifflabError] = InputError) -> 
     >>> host_reals([1, 2], "x")
     array([1., 2.])
     """
-    found = host_numbers(value, what, kind)
-    if found.dtype.kind not in KINDS:
-        raise _not_real(found, what, kind)
-    return found.astype(np.float64, copy=False)
+    array = host_numbers(value, what, kind)
+    if array.dtype.kind not in KINDS:
+        raise _not_real(array, what, kind)
+    return array.astype(np.float64, copy=False)

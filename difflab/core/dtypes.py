@@ -90,36 +90,36 @@ class FloatFormat:
         """Return values rounded to nearest, ties to even, in `dtype`; truth values as they are."""
         import numpy as np
 
-        found = np.asarray(values)
+        array = np.asarray(values)
         exists = self.dtype.name == self.name
-        if found.dtype == bool or (exists and found.dtype == self.dtype):
-            return found[()]
+        if array.dtype == bool or (exists and array.dtype == self.dtype):
+            return array[()]
         with np.errstate(all="ignore"):
-            return (found if exists else self._emulated(found)).astype(self.dtype)[()]
+            return (array if exists else self._emulated(array)).astype(self.dtype)[()]
 
     def _emulated(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values rounded to a format that NumPy lacks, as float64."""
         import numpy as np
 
-        found: NDArray[Any] = values.astype(np.float64)
-        unit = np.maximum(np.frexp(found)[1], 2 - self.top) - self.digits
-        found = np.asarray(np.ldexp(np.rint(np.ldexp(found, -unit)), unit))
-        found[np.abs(found) > self.largest] *= inf
-        return found
+        rounded: NDArray[Any] = values.astype(np.float64)
+        unit = np.maximum(np.frexp(rounded)[1], 2 - self.top) - self.digits
+        rounded = np.asarray(np.ldexp(np.rint(np.ldexp(rounded, -unit)), unit))
+        rounded[np.abs(rounded) > self.largest] *= inf
+        return rounded
 
     def rounded(self, values: Any) -> NDArray[Any]:
         """Return values rounded to nearest, ties to even, as float64; truth values as they are."""
         import numpy as np
 
-        found = np.asarray(self.cast(values))
-        return found if found.dtype == bool else found.astype(np.float64)
+        rounded = np.asarray(self.cast(values))
+        return rounded if rounded.dtype == bool else rounded.astype(np.float64)
 
     def nearest(self, number: Fraction) -> float:
         """Return the number of the format nearest to a fraction, rounded once."""
         most = Fraction(self.largest)
         size = Fraction(float(self.spacing(float(min(max(number, -most), most)))))
-        found = round(number / size) * size
-        return float(found) if abs(found) <= most else inf if found > 0 else -inf
+        rounded = round(number / size) * size
+        return float(rounded) if abs(rounded) <= most else inf if rounded > 0 else -inf
 
     def spacing(self, values: Any) -> Any:
         """Return the units in the last place (ulp) of values; infinity at infinities and nan.
@@ -136,8 +136,8 @@ class FloatFormat:
 
         size = np.abs(np.asarray(values, np.float64))
         exponent = np.where(size > 0, np.frexp(size)[1], 2 - self.top)
-        found = np.ldexp(1.0, np.maximum(exponent, 2 - self.top) - self.digits)
-        return np.where(np.isfinite(size), found, inf)[()]
+        units = np.ldexp(1.0, np.maximum(exponent, 2 - self.top) - self.digits)
+        return np.where(np.isfinite(size), units, inf)[()]
 
 
 DOUBLE = FloatFormat("float64", 53, 1023)

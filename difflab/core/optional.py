@@ -209,9 +209,9 @@ def require(name: str, extra: str = "", package: str = "") -> ModuleType:
     MissingDependencyError
         It is missing or broken; the message says which, and how to fix it.
     """
-    found = load(name)
-    if found.module is None:
-        fault = "" if found.reason == "missing" else found.reason
+    loaded = load(name)
+    if loaded.module is None:
+        fault = "" if loaded.reason == "missing" else loaded.reason
         extra = extra or _EXTRAS.get(name.partition(".")[0], "")
         raise MissingDependencyError(package or distribution(name), extra=extra, fault=fault)
-    return found.module
+    return loaded.module

@@ -77,13 +77,13 @@ def owned(results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
     False
     """
     roots = {_root(value) for value in given}
-    found = []
+    copies = []
     for result in results:
         if _root(result) in roots:
             result = result.copy() if isinstance(result, np.ndarray) else unchanged(result)
         roots.add(_root(result))
-        found.append(result)
-    return found
+        copies.append(result)
+    return copies
 
 
 def _root(value: Any) -> int:
@@ -107,14 +107,14 @@ def private(arguments: Iterable[Any]) -> list[Any]:
     >>> x.tolist()
     [1.0, 1.0, 1.0]
     """
-    found = []
+    copies = []
     for value in arguments:
         alone = getattr(value, "__difflab_alone__", None)
         if alone is not None:
-            found.append(alone())
+            copies.append(alone())
         else:
-            found.append(value.copy() if isinstance(value, np.ndarray) else value)
-    return found
+            copies.append(value.copy() if isinstance(value, np.ndarray) else value)
+    return copies
 
 
 def unchanged(value: Any) -> Any:
@@ -184,8 +184,8 @@ class Storage:
     def holders(self, tensor: Any) -> list[Any]:
         """Return the tensors that hold the array of `tensor`, itself included."""
         data = tensor._data
-        found = [twin for twin in (self.twins or {}).values() if twin._data is data]
-        return found or [tensor]
+        holding = [twin for twin in (self.twins or {}).values() if twin._data is data]
+        return holding or [tensor]
 
 
 class View:

@@ -157,8 +157,8 @@ def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> E
     --------
     >>> from difflab.errors import TraceError
     >>> names = {"__name__": "model", "error": at_users_line, "kind": TraceError}
-    >>> exec(compile("found = error(kind, 'a branch')", "<model>", "exec"), names)
-    >>> names["found"].message
+    >>> exec(compile("raised = error(kind, 'a branch')", "<model>", "exec"), names)
+    >>> names["raised"].message
     'a branch'
     """
     return user_location().error(kind, message, hint)

@@ -386,21 +386,21 @@ class Primitive:
 
     def computer(self, xp: ModuleType) -> Callable[..., Any]:
         """Return the kernel on the array module `xp`, as a function of the arguments."""
-        found = self._computers.get(xp)
-        if found is None:
-            found = self._computers[xp] = self._bind(xp)
-        return found
+        kernel = self._computers.get(xp)
+        if kernel is None:
+            kernel = self._computers[xp] = self._bind(xp)
+        return kernel
 
     def unbatched_computer(self, xp: ModuleType, params: Params) -> Callable[..., Any]:
         """Return the kernel for static parameters and values without batch axes."""
         if not params and self.unbatched is None:
             return self.computer(xp)
-        found = self._computers.get((xp, params))
-        if found is None:
+        kernel = self._computers.get((xp, params))
+        if kernel is None:
             if len(self._computers) >= REMEMBERED:
                 self._computers.clear()
-            found = self._computers[xp, params] = self.at_point(xp, dict(params))
-        return found
+            kernel = self._computers[xp, params] = self.at_point(xp, dict(params))
+        return kernel
 
     def at_point(self, xp: ModuleType, params: dict[str, Any]) -> Callable[..., Any]:
         """Return the kernel as `unbatched_computer` does, not cached."""

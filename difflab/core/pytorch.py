@@ -73,10 +73,10 @@ def __getattr__(name: str) -> Any:
     """Return PyTorch's counterpart of a NumPy function."""
     if name == "special":
         return _special()
-    found = getattr(torch, NUMPYS_NAMES.get(name, name))
-    if name in UNLIFTED or not callable(found):
-        return found
-    return partial(_lifted, found)
+    member = getattr(torch, NUMPYS_NAMES.get(name, name))
+    if name in UNLIFTED or not callable(member):
+        return member
+    return partial(_lifted, member)
 
 
 def asarray(value: Any, dtype: Any = None) -> Array:

@@ -312,8 +312,8 @@ def _answer_all(
 
     gc.disable()  # modules are no garbage, and would be searched several times while they load
     try:
-        found: Any = import_module(module)
-        handlers: Handlers = found.handlers(lambda text: send("progress", text), *arguments)
+        loaded: Any = import_module(module)
+        handlers: Handlers = loaded.handlers(lambda text: send("progress", text), *arguments)
     except Exception as error:
         send("failed", f"its process did not start: {_describe(error)}")
         return

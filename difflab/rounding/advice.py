@@ -126,19 +126,19 @@ class _Users:
 
     def magnifier(self, node: int) -> int | None:
         """Return the operation behind a node that magnifies its error most; None if none does."""
-        found, largest = None, MAGNIFIES
+        steepest, largest = None, MAGNIFIES
         pending, seen = [node], {node}
         while pending:
             current = pending.pop()
             for user in self.users[self.starts[current] : self.starts[current + 1]]:
                 size = self.condition(user, current)
                 if size > largest:
-                    found, largest = user, size
+                    steepest, largest = user, size
                 if user not in seen:
                     seen.add(user)
                     pending.append(user)
         own = self.own(node)
-        return node if own > largest else found
+        return node if own > largest else steepest
 
     def condition(self, user: int, operand: int) -> float:
         """Return how much an operation magnifies the relative error of an operand."""
@@ -192,12 +192,12 @@ def _because(
         return f": {call}{site} magnifies relative errors by its argument; {SPLIT}"
     if _key(place, row.name) not in written:
         return f": {call} cancels in the derivative by {place.part or place}; {DERIVED}"
-    names = {found.name for arg in arguments if (found := graph.primitive(arg)) is not None}
+    names = {primitive.name for arg in arguments if (primitive := graph.primitive(arg)) is not None}
     below = {
-        found.name
+        primitive.name
         for arg in arguments
         for inner in graph.arguments(arg)
-        if (found := graph.primitive(inner)) is not None
+        if (primitive := graph.primitive(inner)) is not None
     }
     known = [REWRITES[name] for name in REWRITES if name in names]
     known = known or [REWRITES[name] for name in REWRITES if name in below]

@@ -31,8 +31,8 @@ def shares(errors: Any, allowed: Any) -> Array:
     [0.25, 0.0, inf]
     """
     with np.errstate(all="ignore"):
-        found = np.where(errors == 0, 0.0, errors / allowed)
-    return np.where(np.isnan(found), np.inf, found)
+        fractions = np.where(errors == 0, 0.0, errors / allowed)
+    return np.where(np.isnan(fractions), np.inf, fractions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +77,21 @@ class Tolerance:
     def allowed(self, reference: Array) -> Array:
         """Return the error that is allowed for every number of results ``(N, m + m n)``."""
         sizes = np.maximum(_grouped(np.abs(reference), self.groups), self.floors)
-        found: Array = self.relative * sizes[:, self.groups]
-        return found
+        tolerances: Array = self.relative * sizes[:, self.groups]
+        return tolerances
 
-    def parts(self, found: Array, reference: Array) -> Array:
+    def parts(self, results: Array, reference: Array) -> Array:
         """Return the error of every element as a fraction of its tolerance."""
         with np.errstate(invalid="ignore"):
-            errors = np.where(found == reference, 0.0, np.abs(found - reference))
+            errors = np.where(results == reference, 0.0, np.abs(results - reference))
         return shares(errors, self.allowed(reference))
 
 
 def _grouped(sizes: Array, groups: NDArray[np.int64]) -> Array:
     """Return the largest size of each group, at each point."""
-    found = np.zeros((int(groups[-1]) + 1, len(sizes)))
-    np.maximum.at(found, groups, sizes.T)
-    return found.T
+    largest = np.zeros((int(groups[-1]) + 1, len(sizes)))
+    np.maximum.at(largest, groups, sizes.T)
+    return largest.T
 
 
 # --- the record -------------------------------------------------------------------------------
@@ -278,15 +278,15 @@ class _TypedCode(NumpyCode):
             self.casts[key] = self._cast(value, computing)
         return self.casts[key]
 
-    def result(self, node: int, found: Any) -> Any:
+    def result(self, node: int, value: Any) -> Any:
         """Return a result in the format of the node."""
         own, row = self.formats[node], self.graph.primitive(node)
-        if own is None or not isinstance(found, WrittenValue) or (row is not None and row.boolean):
-            return found
+        if own is None or not isinstance(value, WrittenValue) or (row is not None and row.boolean):
+            return value
         if row is None:
-            return self._cast(found, own, named=True)
+            return self._cast(value, own, named=True)
         native = row.name in NATIVE and self._computing(node) is own
-        return found if native else self._cast(found, own)
+        return value if native else self._cast(value, own)
 
     def _cast(self, value: WrittenValue, form: FloatFormat, *, named: bool = False) -> WrittenValue:
         cast = f"np.{form.name}({value.text})"
@@ -335,5 +335,5 @@ def compiled(code: str, name: str = "f") -> Callable[..., Any]:
     """Return the function of printed code, whose names are those that the printer chose."""
     names: dict[str, Any] = {}
     exec(compile(code, "<difflab.rounding>", "exec"), names)  # noqa: S102 - printed code only
-    found: Callable[..., Any] = names[name]
-    return found
+    function: Callable[..., Any] = names[name]
+    return function

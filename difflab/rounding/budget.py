@@ -278,19 +278,19 @@ def _budget(
         worst = each if worst is None or each.ulps > worst.ulps else worst
     assert worst is not None
     listed = tuple(_listed(sweeps, worst, means, largest))
-    found = Budget(kind, sweeps.function, worst.outputs, listed, count - len(chosen))
+    budget = Budget(kind, sweeps.function, worst.outputs, listed, count - len(chosen))
     point, order = sample[worst.index], 0 if kind == "value" else 1
     size = sweeps.combined.graph.element_count() * len(chosen)
     beyond = overflow(sweeps.graph, worst.values, sweeps.function.outputs, form.name)
     if prove is False:
-        found = replace(found, reason="not requested")
+        budget = replace(budget, reason="not requested")
     elif beyond:
-        found = replace(found, reason=beyond)
+        budget = replace(budget, reason=beyond)
     elif prove is None and size > PROVED:
-        found = replace(found, reason=f"{size:,} elements: prove=True takes the time")
+        budget = replace(budget, reason=f"{size:,} elements: prove=True takes the time")
     else:
-        found = _proved(found, sweeps, original, point, worst.errors, chosen, order)
-    return found, worst.index
+        budget = _proved(budget, sweeps, original, point, worst.errors, chosen, order)
+    return budget, worst.index
 
 
 def _at_points(

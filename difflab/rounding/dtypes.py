@@ -158,24 +158,24 @@ class _Search:
 
     def completed(self, chosen: Mapping[int, FloatFormat]) -> list[FloatFormat | None]:
         """Return the format of every node: those that do not round follow their operands."""
-        found: list[FloatFormat | None] = []
+        formats: list[FloatFormat | None] = []
         for node, (_, args) in enumerate(self.graph.rows()):
             if self.weak[node]:
-                found.append(None)
+                formats.append(None)
             elif node in self.sizes:
-                found.append(chosen.get(node, self.double))
+                formats.append(chosen.get(node, self.double))
             else:
                 truths = self.graph.primitives[self.graph.opcode[node] - 2].truths
-                known = [found[arg] for k, arg in enumerate(args) if k not in truths]
+                known = [formats[arg] for k, arg in enumerate(args) if k not in truths]
                 given = [each for each in known if each is not None]
-                found.append(max(given, key=lambda form: form.width, default=self.double))
-        return found
+                formats.append(max(given, key=lambda form: form.width, default=self.double))
+        return formats
 
     @cached_property
     def costs(self) -> dict[int, Array]:
         """Error that each format of each node adds, as a fraction of the tolerance."""
         sweeps = Sweeps(self.function, self.double)
-        found = {node: np.zeros(len(self.formats)) for node in self.free}
+        costs = {node: np.zeros(len(self.formats)) for node in self.free}
         for point in self.points[:STEEPEST]:
             values, reference = run(self.function, point, [self.double] * len(self.graph))
             errors = [self._errors(values, form) for form in self.formats]
@@ -183,17 +183,17 @@ class _Search:
                 bars = sweeps.adjoints(values, output)
                 for node in self.free:
                     effects = np.array([effect(bars.get(node, 0.0), each[node]) for each in errors])
-                    found[node] = np.maximum(found[node], shares(effects, limit))
-        for node, cost in found.items():
+                    costs[node] = np.maximum(costs[node], shares(effects, limit))
+        for node, cost in costs.items():
             cost[[self.peaks[node] > form.largest for form in self.formats]] = math.inf
-        return found
+        return costs
 
     def _errors(self, values: Sequence[Any], form: FloatFormat) -> list[Array]:
         """Return bounds of the errors of all nodes in a format, the inputs' rounding included."""
-        found = rounding_errors(self.graph, values, [form] * len(self.graph))
+        errors = rounding_errors(self.graph, values, [form] * len(self.graph))
         for node in self.function.input_nodes if form is not self.double else ():
-            found[node] = form.spacing(values[node]) / 2
-        return found
+            errors[node] = form.spacing(values[node]) / 2
+        return errors
 
     @cached_property
     def peaks(self) -> dict[int, float]:
@@ -204,17 +204,17 @@ class _Search:
     def priced(self, price: float) -> dict[int, FloatFormat]:
         """Return the assignment in which every node minimises its bits plus its priced error."""
         bits = np.array([form.bits for form in self.formats])
-        found = {}
+        assignment = {}
         for node in self.free:
             with np.errstate(invalid="ignore"):
                 total = bits * self.sizes[node] + price * self.costs[node]
-            found[node] = self.formats[int(np.argmin(total))]
-        return found
+            assignment[node] = self.formats[int(np.argmin(total))]
+        return assignment
 
     def holds(self, chosen: Mapping[int, FloatFormat]) -> bool:
         """Whether the graph keeps the tolerance, with the margin, at the points."""
-        _, found = run(self.function, self.points, self.completed(chosen))
-        return bool(np.max(self.tolerance.parts(found, self.reference)) <= MARGIN)
+        _, results = run(self.function, self.points, self.completed(chosen))
+        return bool(np.max(self.tolerance.parts(results, self.reference)) <= MARGIN)
 
     def cheapest(self) -> dict[int, FloatFormat]:
         """Return the cheapest assignment that is found and verified."""
@@ -274,19 +274,19 @@ class _Search:
     def _hardest(self, formats: Sequence[FloatFormat | None]) -> Array:
         """Return points of the sample, those with the largest errors, and worse ones near them."""
         low, high = self.box.low, self.box.high
-        found = self.points
+        hardest = self.points
         for radius in (0.1, 0.01, 0.001):
-            worst = self._largest(found, formats)
+            worst = self._largest(hardest, formats)
             moves = self.draw.uniform(-radius, radius, (STEEPEST, *worst.shape)) * (high - low)
             near = np.clip(worst + moves, low, high).reshape(-1, worst.shape[1])
-            found = np.concatenate([worst, near])
-        return np.concatenate([self._largest(found, formats), self.points[: 2 * STEEPEST]])
+            hardest = np.concatenate([worst, near])
+        return np.concatenate([self._largest(hardest, formats), self.points[: 2 * STEEPEST]])
 
     def _largest(self, points: Array, formats: Sequence[FloatFormat | None]) -> Array:
         """Return the points with the largest differences from float64."""
         _, reference = run(self.function, points, self.completed({}))
-        _, found = run(self.function, points, formats)
-        parts = np.max(self.tolerance.parts(found, reference), axis=1)
+        _, results = run(self.function, points, formats)
+        parts = np.max(self.tolerance.parts(results, reference), axis=1)
         worst: Array = points[np.argsort(-parts)[:STEEPEST]]
         return worst
 
@@ -307,8 +307,8 @@ class _Search:
         rows = []
         with np.errstate(all="ignore"):
             for point in points:
-                found = function(*self.function.split(point))
-                rows.append(np.concatenate([np.ravel(np.asarray(y, np.float64)) for y in found]))
+                outputs = function(*self.function.split(point))
+                rows.append(np.concatenate([np.ravel(np.asarray(y, np.float64)) for y in outputs]))
         return np.array(rows)
 
     def _code(self, formats: Sequence[FloatFormat | None]) -> tuple[str, Callable[..., Any] | None]:

@@ -49,16 +49,16 @@ def jets(value: Any) -> list[Any]:
 
 def farthest(ball: Ball) -> float:
     """Return an upper bound of the absolute value of a ball; infinite if it is undefined."""
-    found = upward(abs(arb(ball)))
-    return math.inf if math.isnan(found) else found
+    size = upward(abs(arb(ball)))
+    return math.inf if math.isnan(size) else size
 
 
 def apart(numbers: Iterable[float], balls: Iterable[Ball]) -> tuple[Array, bool]:
     """Return bounds of the distances of elements from balls, and whether they are sharp."""
     errors = [arb(number) - arb(ball) for number, ball in zip(numbers, balls, strict=True)]
-    found = np.array(list(map(farthest, errors)))
+    distances = np.array(list(map(farthest, errors)))
     radii = np.array([float(error.rad()) for error in errors])
-    return found, bool(np.all(np.isfinite(found) & (radii <= SHARP * found)))
+    return distances, bool(np.all(np.isfinite(distances) & (radii <= SHARP * distances)))
 
 
 def _distances(
@@ -78,21 +78,21 @@ def _distances(
     True
     """
     numbers = np.asarray(result, np.float64)
-    found = np.full(numbers.size, math.inf)
+    distances = np.full(numbers.size, math.inf)
     try:
         operation = BallInterpreter().operation(row)
         for bits in PRECISIONS[:4]:
             with precision(bits):
                 exact = jets(operation(*map(lifted, operands), **params))
-                found, sharp = apart(numbers.ravel().tolist(), (jet.value for jet in exact))
+                distances, sharp = apart(numbers.ravel().tolist(), (jet.value for jet in exact))
             if sharp:
                 break
     except (Undecided, UnsupportedError):
         pass
-    if not np.all(np.isfinite(found)):
+    if not np.all(np.isfinite(distances)):
         text = f"the rounding error of '{row.name}' is unknown: it cannot be bounded"
         raise UnsupportedError(text)
-    return WIDER * found.reshape(numbers.shape)
+    return WIDER * distances.reshape(numbers.shape)
 
 
 PRODUCTS = frozenset(("prod", "cumprod"))
@@ -125,11 +125,11 @@ def rounding_errors(
 
     Scalar operations are computed together, those of one row and one format at a time.
     """
-    found: list[Array] = [np.zeros(())] * len(graph)
+    bounds: list[Array] = [np.zeros(())] * len(graph)
     together: dict[tuple[int, FloatFormat], list[int]] = {}
     for node, opcode in enumerate(graph.opcode.tolist()):
         if opcode == CONSTANT:
-            found[node] = np.asarray(constant_error(*graph.constants[node], formats[node]))
+            bounds[node] = np.asarray(constant_error(*graph.constants[node], formats[node]))
         elif opcode != INPUT:
             row = graph.primitives[opcode - FIRST_ROW]
             if _of_numbers(row) and not is_exact(row) and graph.shape(node) == ():
@@ -137,15 +137,15 @@ def rounding_errors(
                 continue
             operands = [values[arg] for arg in graph.arguments(node)]
             error = rounding_error(row, operands, values[node], graph.params(node), formats[node])
-            found[node] = np.broadcast_to(error, graph.shape(node))
+            bounds[node] = np.broadcast_to(error, graph.shape(node))
     for (opcode, form), nodes in together.items():
         arguments = zip(*(graph.arguments(node) for node in nodes), strict=True)
         operands = [np.array([values[arg] for arg in each], np.float64) for each in arguments]
         results = np.array([values[node] for node in nodes], np.float64)
         errors = rounding_error(graph.primitives[opcode - FIRST_ROW], operands, results, {}, form)
         for node, error in zip(nodes, errors, strict=True):
-            found[node] = error
-    return found
+            bounds[node] = error
+    return bounds
 
 
 def rounding_error(
@@ -234,8 +234,8 @@ def _exact_product(a: Array, b: Array, form: FloatFormat) -> Array:
     """Return where the product of two significands fits in that of a format."""
     first, second = _significant_bits(a), _significant_bits(b)
     fits = (first + second <= form.digits) | (first <= 1) | (second <= 1)
-    found: Array = fits & (np.abs(a * b) >= form.normal)
-    return found
+    exact: Array = fits & (np.abs(a * b) >= form.normal)
+    return exact
 
 
 def _significant_bits(x: Array) -> Array:
@@ -250,8 +250,8 @@ def _significant_bits(x: Array) -> Array:
         np.int64
     )
     last = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-    found: Array = np.where(whole == 0, 0, DOUBLE.digits - last)
-    return found
+    bits: Array = np.where(whole == 0, 0, DOUBLE.digits - last)
+    return bits
 
 
 def _accumulated(
@@ -268,8 +268,8 @@ def _accumulated(
     if is_sum(row):
         sizes = np.asarray(row.computer(np)(*map(np.abs, given), **params))
         sizes = np.where(_whole(given, sizes, form), 0.0, sizes)
-    found: Array = gamma * sizes + (form.spacing(0.0) * terms if row.name != "sum" else 0.0)
-    return np.where(sizes == 0, 0.0, found)
+    bounds: Array = gamma * sizes + (form.spacing(0.0) * terms if row.name != "sum" else 0.0)
+    return np.where(sizes == 0, 0.0, bounds)
 
 
 def _whole(given: Sequence[Array], sizes: Array, form: FloatFormat) -> Any:

@@ -60,20 +60,20 @@ def exact_results(
     reason : str
         Why; empty if all are bounded.
     """
-    found, reason = np.full(len(computed), math.inf), ""
+    bounds, reason = np.full(len(computed), math.inf), ""
     for bits in PRECISIONS:
         try:
             outputs = evaluated(function, [arb(number) for number in point], bits, order)
         except DifflabError as error:
-            return found.tolist(), str(error).splitlines()[0]
+            return bounds.tolist(), str(error).splitlines()[0]
         with precision(bits):
             balls = [ball for output in outputs for ball in _read(output, order, function.n)]
-            found, sharp = apart(computed.values(), (balls[place] for place in computed))
+            bounds, sharp = apart(computed.values(), (balls[place] for place in computed))
         if sharp:
-            return found.tolist(), ""
+            return bounds.tolist(), ""
         faults = [output.fault for output in outputs if output.fault is not None]
         reason = f"{faults[0].kind}: {faults[0].reason}" if faults and order else ""
-    return found.tolist(), reason or "the exact result could not be enclosed"
+    return bounds.tolist(), reason or "the exact result could not be enclosed"
 
 
 def _read(output: Jet, order: int, n: int) -> list[Ball]:
@@ -117,14 +117,14 @@ def largest_effect(
             if not reason and jet.fault is not None and jet.fault.kind != "kink":
                 kind, why = jet.fault.kind, jet.fault.reason
                 reason = f"{kind} within the rounding of the operations: {why}"
-        found = 0.0
+        bound = 0.0
         for node, bar in wanted.items() if not reason else ():
             sizes = np.array([farthest(jet.value) for jet in jets(values[bar])])
             if not np.all(np.isfinite(sizes)):
                 text = f"the adjoint of {_named(graph, node)} is unbounded"
                 return math.inf, f"{text} within the rounding of the operations"
-            found += effect(sizes.reshape(np.shape(values[bar])), errors[node])
-    return (math.inf if reason else found), reason
+            bound += effect(sizes.reshape(np.shape(values[bar])), errors[node])
+    return (math.inf if reason else bound), reason
 
 
 def _wide_values(

@@ -178,11 +178,11 @@ def effect(bar: Any, error: Any) -> float:
     (1.5, 0.5)
     """
     if np.ndim(error) == 0 and np.ndim(bar) == 0:
-        found = abs(float(bar)) * float(error) if error else 0.0
+        size = abs(float(bar)) * float(error) if error else 0.0
     else:
         with np.errstate(invalid="ignore"):
-            found = float(np.sum(np.where(error > 0, np.abs(bar) * error, 0.0)))
-    return math.inf if math.isnan(found) else found
+            size = float(np.sum(np.where(error > 0, np.abs(bar) * error, 0.0)))
+    return math.inf if math.isnan(size) else size
 
 
 class Sweeps:
@@ -224,16 +224,16 @@ class Sweeps:
     def seeds(self, output: int) -> dict[int, Array]:
         """Return the seed cotangents of one output number."""
         node, index = self.cells[output]
-        found = {seed: np.zeros(self.graph.shape(of)) for of, seed in self.combined.seeds.items()}
-        if found:
-            found[self.combined.seeds[node]][index] = 1.0
-        return found
+        seeds = {seed: np.zeros(self.graph.shape(of)) for of, seed in self.combined.seeds.items()}
+        if seeds:
+            seeds[self.combined.seeds[node]][index] = 1.0
+        return seeds
 
     def adjoints(self, values: Sequence[Any], output: int) -> dict[int, Any]:
         """Return ā of every node for one output number."""
         known = {**dict(enumerate(values)), **self.seeds(output)}
-        found = evaluated(self.combined.graph, known, self.double)
-        return {node: found[bar] for node, bar in self.combined.bars.items()}
+        adjoints = evaluated(self.combined.graph, known, self.double)
+        return {node: adjoints[bar] for node, bar in self.combined.bars.items()}
 
     def contributions(self, values: Sequence[Any], errors: Sequence[Any], output: int) -> Array:
         """Return |ā| δ of every node for one output number."""

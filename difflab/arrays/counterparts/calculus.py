@@ -87,12 +87,12 @@ def _gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> 
         raise mismatch(f"gradient takes one spacing, or one for each of {len(axes)} axes")
     steps = [1.0] if not varargs else list(varargs)
     steps = steps * len(axes) if len(steps) == 1 else steps
-    found = []
+    derivatives = []
     for along, step in zip(axes, steps, strict=True):
         if f.shape[along] < edge_order + 1:
             raise mismatch(f"gradient needs at least {edge_order + 1} numbers along each axis")
-        found.append(_slopes(f, along, _spacing(step, f, along), edge_order, rank))
-    return found[0] if len(found) == 1 else tuple(found)
+        derivatives.append(_slopes(f, along, _spacing(step, f, along), edge_order, rank))
+    return derivatives[0] if len(derivatives) == 1 else tuple(derivatives)
 
 
 def _spacing(step: Any, f: Any, along: int) -> Any:
@@ -177,14 +177,14 @@ def _linspace(
     shape = broadcast_shape(start, stop)
     step = (stop - start) / parts
     places = np.arange(float(count)).reshape((count, *(1,) * len(shape)))
-    found = start + places * step
+    points = start + places * step
     if endpoint and count > 1:
         end = arrays.broadcast_to(stop, (1, *shape))
-        found = arrays.concatenate([found[:-1], end], 0)
+        points = arrays.concatenate([points[:-1], end], 0)
     along = normalized_axis("linspace", axis, (count, *shape)) + len(shape) + 1
     order = [*range(1, along + 1), 0, *range(along + 1, len(shape) + 1)]
-    found = arrays.transpose(found, order)
-    return (found, step) if retstep else found
+    points = arrays.transpose(points, order)
+    return (points, step) if retstep else points
 
 
 def _cumulative(name: str, running: Callable[..., Any], initial: float) -> Callable[..., Any]:
@@ -193,10 +193,10 @@ def _cumulative(name: str, running: Callable[..., Any], initial: float) -> Calla
         if axis is None and len(shape_of(x)) != 1:
             raise mismatch(f"{name} of several axes needs an axis")
         along = normalized_axis(name, -1 if axis is None else axis, shape_of(x))
-        found = running(x, along)
+        integral = running(x, along)
         if not include_initial:
-            return found
-        return arrays.concatenate([cut(x, along, 0, 1).filled(initial), found], along)
+            return integral
+        return arrays.concatenate([cut(x, along, 0, 1).filled(initial), integral], along)
 
     return computed
 
@@ -285,10 +285,10 @@ def cross(
 
 def _polyval(p: Any, x: Any) -> Any:
     p = as_array(p)
-    found: Any = 0.0
+    value: Any = 0.0
     for place in range(shape_of(p)[0]):
-        found = found * x + p[place]
-    return found
+        value = value * x + p[place]
+    return value
 
 
 def _vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:

@@ -169,8 +169,8 @@ def _meshgrid(
         arrays.reshape(x, [-1 if k == place else 1 for k in range(rank)])
         for x, place in zip(flat, order, strict=True)
     ]
-    found = tuple(opened) if sparse else _broadcast_arrays(*opened)
-    return tuple(map(unchanged, found)) if copy else found
+    coordinates = tuple(opened) if sparse else _broadcast_arrays(*opened)
+    return tuple(map(unchanged, coordinates)) if copy else coordinates
 
 
 def broadcast_shape(*args: Any) -> Shape:

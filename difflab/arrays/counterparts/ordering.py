@@ -82,13 +82,13 @@ def _quantiles(name: str, whole: float = 1.0, *, missing: bool = False) -> Calla
                     f"{name} takes method='linear' only, since its positions are known when it"
                     " runs",
                 )
-            found = _at_computed(ordered, flat, size, missing)
+            quantiles = _at_computed(ordered, flat, size, missing)
         else:
-            found = _at_known(name, ordered, flat, size, method)
+            quantiles = _at_known(name, ordered, flat, size, method)
         if not missing:
-            found = _nan_if_any(ordered, found)
+            quantiles = _nan_if_any(ordered, quantiles)
         rest = opened if keepdims else shape_of(lines)[:-1]
-        return arrays.reshape(move_axis(found, -1, 0), (*shape_of(as_array(q)), *rest))
+        return arrays.reshape(move_axis(quantiles, -1, 0), (*shape_of(as_array(q)), *rest))
 
     return computed
 
@@ -102,10 +102,10 @@ def _shares(values: Any, q: Any, whole: float) -> Any:
     return q / q.dtype.type(whole) if q.dtype.kind == "f" else q / whole
 
 
-def _nan_if_any(ordered: Any, found: Any) -> Any:
+def _nan_if_any(ordered: Any, statistic: Any) -> Any:
     """Return nan where sorted lines contain it: it is last."""
     last = cut(ordered, -1, -1)
-    return rows.where(rows.not_equal(last, last), last, found)
+    return rows.where(rows.not_equal(last, last), last, statistic)
 
 
 def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
@@ -158,10 +158,10 @@ def _middle(name: str, *, missing: bool = False) -> Callable[..., Any]:
             )
         else:
             low, high = (cut(ordered, -1, k, k + 1) for k in ((size - 1) // 2, size // 2))
-        found = (low + high) / 2.0
+        median = (low + high) / 2.0
         if not missing:
-            found = _nan_if_any(ordered, found)
-        return arrays.reshape(found, opened if keepdims else shape_of(lines)[:-1])
+            median = _nan_if_any(ordered, median)
+        return arrays.reshape(median, opened if keepdims else shape_of(lines)[:-1])
 
     return computed
 

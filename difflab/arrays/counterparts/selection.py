@@ -57,10 +57,10 @@ def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0.0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise mismatch("select takes as many choices as conditions, at least one")
-    found = default
+    selected = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        found = rows.where(condition, choice, found)
-    return found
+        selected = rows.where(condition, choice, selected)
+    return selected
 
 
 def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
@@ -78,10 +78,10 @@ def _piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw:
             f"piecewise takes a function per condition, and at most one more: there are"
             f" {len(conditions)} conditions and {len(functions)} functions"
         )
-    found = x.filled(0.0) + _piece(others, x, args, kw)
+    pieces = x.filled(0.0) + _piece(others, x, args, kw)
     for condition, function in zip(conditions, functions, strict=True):
-        found = rows.where(condition, _piece(function, x, args, kw), found)
-    return found
+        pieces = rows.where(condition, _piece(function, x, args, kw), pieces)
+    return pieces
 
 
 def _conditions(condlist: Any, x: Any) -> list[Any]:
@@ -108,10 +108,10 @@ def _nan_to_num(
     x = as_array(x)
     high = rows.where(rows.equal(x, math.inf), largest if posinf is None else posinf, x)
     low = rows.where(rows.equal(x, -math.inf), -largest if neginf is None else neginf, high)
-    found = rows.where(rows.not_equal(x, x), nan, low)
+    finite = rows.where(rows.not_equal(x, x), nan, low)
     if copy:
-        return found
-    x[...] = found
+        return finite
+    x[...] = finite
     return x
 
 
@@ -120,10 +120,10 @@ def _isclose(
 ) -> Any:
     a, b = as_array(a), as_array(b)
     near = rows.absolute(a - b) <= atol + rtol * rows.absolute(b)
-    found = rows.logical_or(rows.equal(a, b), rows.logical_and(near, rows.absolute(b) < math.inf))
+    close = rows.logical_or(rows.equal(a, b), rows.logical_and(near, rows.absolute(b) < math.inf))
     if not equal_nan:
-        return found
-    return rows.logical_or(found, rows.logical_and(rows.not_equal(a, a), rows.not_equal(b, b)))
+        return close
+    return rows.logical_or(close, rows.logical_and(rows.not_equal(a, a), rows.not_equal(b, b)))
 
 
 def _allclose(
@@ -155,12 +155,12 @@ def known(name: str, value: Any) -> Any:
     TraceError
         The value is traced, and not for one point.
     """
-    found = getattr(value, "__difflab_value__", lambda: as_array(value))()
-    if found is None:
+    elements = getattr(value, "__difflab_value__", lambda: as_array(value))()
+    if elements is None:
         raise at_users_line(
             TraceError, f"numpy.{name} needs the elements, and a traced value has none yet", STATIC
         )
-    return np.asarray(found)
+    return np.asarray(elements)
 
 
 def nonzero(a: Any) -> tuple[Any, ...]:
@@ -179,8 +179,8 @@ def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 def _angle(z: Any, deg: bool = False) -> Any:
     """Return the angle of complex values; of real ones 0 or π."""
-    found = rows.atan2(z.imag, z.real)
-    return found * (180 / math.pi) if deg else found
+    angle = rows.atan2(z.imag, z.real)
+    return angle * (180 / math.pi) if deg else angle
 
 
 def _full_like(a: Any, fill_value: Any) -> Any:

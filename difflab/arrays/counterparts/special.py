@@ -29,8 +29,8 @@ def _entropy(x: Any, y: Any, beside: Callable[[Any, Any], Any]) -> Any:
     positive = rows.logical_and(rows.greater(x, 0), rows.greater(y, 0))
     u, v = rows.where(positive, x, 1.0), rows.where(positive, y, 1.0)
     edge = rows.where(rows.logical_and(rows.equal(x, 0), y >= 0), beside(0.0, y), math.inf)
-    found = rows.where(positive, u * rows.log(u / v) + beside(u, v), edge)
-    return rows.where(rows.logical_or(rows.not_equal(x, x), rows.not_equal(y, y)), x + y, found)
+    entropy = rows.where(positive, u * rows.log(u / v) + beside(u, v), edge)
+    return rows.where(rows.logical_or(rows.not_equal(x, x), rows.not_equal(y, y)), x + y, entropy)
 
 
 def _huber(delta: Any, r: Any) -> Any:
@@ -44,12 +44,12 @@ def _pseudo_huber(delta: Any, r: Any) -> Any:
     """Return delta² (√(1 + (r/delta)²) - 1), computed without cancellation; 0 at delta = 0."""
     inside = rows.greater(delta, 0)
     finite = rows.where(rows.less(rows.absolute(r), math.inf), r, 0.0)
-    found = finite * finite / (1 + rows.hypot(1.0, finite / rows.where(inside, delta, 1.0)))
-    found = rows.where(rows.equal(finite, r), found, rows.absolute(r))
+    loss = finite * finite / (1 + rows.hypot(1.0, finite / rows.where(inside, delta, 1.0)))
+    loss = rows.where(rows.equal(finite, r), loss, rows.absolute(r))
     outside = rows.where(
         rows.less(delta, 0), math.inf, rows.where(rows.equal(delta, 0), 0.0, delta)
     )
-    return rows.where(inside, found, outside)
+    return rows.where(inside, loss, outside)
 
 
 def _box_cox(x: Any, power_of: Any) -> Any:

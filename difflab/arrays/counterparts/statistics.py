@@ -89,11 +89,11 @@ def _average(
 ) -> Any:
     a = as_array(a)
     if weights is None:
-        found = arrays.mean(a, axis, keepdims)
+        average = arrays.mean(a, axis, keepdims)
         return (
-            (found, np.full(shape_of(found), float(_count("average", a, axis)))[()])
+            (average, np.full(shape_of(average), float(_count("average", a, axis)))[()])
             if returned
-            else found
+            else average
         )
     weights = as_array(weights)
     shape, own = shape_of(a), shape_of(weights)
@@ -107,8 +107,8 @@ def _average(
         opened = [size if k - len(shape) in axes else 1 for k, size in enumerate(shape)]
         weights = arrays.broadcast_to(arrays.reshape(weights, opened), shape)
     total = arrays.sum(weights, axis, keepdims)
-    found = arrays.sum(a * weights, axis, keepdims) / total
-    return (found, total) if returned else found
+    average = arrays.sum(a * weights, axis, keepdims) / total
+    return (average, total) if returned else average
 
 
 def _cov(
@@ -189,8 +189,10 @@ def _of_present(
 
     def reduced(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         a = as_array(a)
-        found = reduce(without_nan(a, instead), axis, keepdims)
-        return found if empty is None else where(_present(a, axis, keepdims) > 0, found, empty)
+        reduction = reduce(without_nan(a, instead), axis, keepdims)
+        return (
+            reduction if empty is None else where(_present(a, axis, keepdims) > 0, reduction, empty)
+        )
 
     return reduced
 
