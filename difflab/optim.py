@@ -73,12 +73,12 @@ class Optimizer:
         given = settings.pop("params")
         self._groups: list[Optimizer] = []
         self._memories: list[dict[str, Any]] = []
-        self.params = found = list(given) if isinstance(given, Iterable) else []
-        if found and all(isinstance(group, dict) for group in found):
-            self._groups = [self._grouped(group) for group in found]
+        self.params = listed = list(given) if isinstance(given, Iterable) else []
+        if listed and all(isinstance(group, dict) for group in listed):
+            self._groups = [self._grouped(group) for group in listed]
             self.params = [parameter for group in self._groups for parameter in group.params]
             return
-        usable = [isinstance(p, Tensor) and p.requires_grad and p.is_leaf for p in found]
+        usable = [isinstance(p, Tensor) and p.requires_grad and p.is_leaf for p in listed]
         if not usable or not all(usable):
             wanted = f"{name} takes tensors made with requires_grad=True"
             raise InputError(wanted, hint="pass model.parameters()")
@@ -86,7 +86,7 @@ class Optimizer:
             for number in value if isinstance(value, tuple | list) else (value,):
                 if not isinstance(number, int | float | np.number) or not number >= 0:
                     raise InputError(f"{setting} of {name} is a number from 0, not {value!r}")
-        self._memories = [{} for _ in found]
+        self._memories = [{} for _ in listed]
 
     def _settings(self) -> dict[str, Any]:
         """Return the settings by name."""

@@ -81,8 +81,8 @@ class DifferenceRule:
         """Return the error of derivatives ``(n, m)`` that are as accurate as can be expected."""
         floor = (ROUNDINGS * near.eps if self.strict else self.tolerance) * np.abs(near.center)
         relative = self.tolerance * np.abs(value)
-        found: Array = on.larger(relative, floor / on.larger(scale, 1.0)[:, None])
-        return found
+        bound: Array = on.larger(relative, floor / on.larger(scale, 1.0)[:, None])
+        return bound
 
     @cached_property
     def signed_units(self) -> Array:
@@ -123,16 +123,16 @@ def first_derivatives(rule: DifferenceRule, sampler: Sampler, x: Array) -> First
     """Return the first derivatives of every output in every component at `x`."""
     scale = scale_of(x)
     with np.errstate(all="ignore"):
-        found = _first_pass(rule, sampler, x, scale)
-        if (found.error < rule.tolerance * np.abs(found.value)).all():
-            return found
-        near = NoiseEstimate(found.center, found.noise, found.eps)
-        open_ = ~(found.error <= rule.wanted(near, found.value, scale))
-        search = (open_ | found.flat).any(axis=1)
+        first = _first_pass(rule, sampler, x, scale)
+        if (first.error < rule.tolerance * np.abs(first.value)).all():
+            return first
+        near = NoiseEstimate(first.center, first.noise, first.eps)
+        open_ = ~(first.error <= rule.wanted(near, first.value, scale))
+        search = (open_ | first.flat).any(axis=1)
         if search.any():
-            found.error[open_] = np.inf
-            search_widely(rule, sampler, x, np.flatnonzero(search), found)
-    return found
+            first.error[open_] = np.inf
+            search_widely(rule, sampler, x, np.flatnonzero(search), first)
+    return first
 
 
 def _first_pass(rule: DifferenceRule, sampler: Sampler, x: Array, scale: Array) -> FirstDerivatives:
@@ -234,8 +234,8 @@ def _central(
     center, noise, eps = point.near
     up, down = body[:levels], body[levels:]
     width = (moved[:levels] - moved[levels:])[:, :, None]
-    found = quotients_of(up, down, width, noise, eps, on)
-    quotients, rounding = (part.reshape(levels, -1) for part in found)
+    parts = quotients_of(up, down, width, noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in parts)
     value, error, pick = solve(weights, quotients, rounding, on=on)
     if not rule.strict:
         error = on.larger(error, tail(weights, quotients, rounding, pick, on))
@@ -257,8 +257,8 @@ def _forward(
     """Judge forward differences, checked by a backward difference."""
     weights, levels = rule.onesided, len(rule.units)
     x, scale, (center, noise, eps) = point
-    found = quotients_of(body, center, (moved - x)[:, :, None], noise, eps, on)
-    quotients, rounding = (part.reshape(levels, -1) for part in found)
+    parts = quotients_of(body, center, (moved - x)[:, :, None], noise, eps, on)
+    quotients, rounding = (part.reshape(levels, -1) for part in parts)
     value, error, pick = solve(weights, quotients, rounding, on=on)
     error = on.larger(error, tail(weights, quotients, rounding, pick, on))
     # A kink is visible only from the other side: one more point per component, at its step.

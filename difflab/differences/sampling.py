@@ -302,8 +302,8 @@ def fluctuation(
     """
     matrix, norm = _differences(len(values), order)
     largest = on.larger.reduce(np.abs(on.applied(matrix, values)), axis=0)
-    found: Array = deviations / norm * largest
-    return found
+    bound: Array = deviations / norm * largest
+    return bound
 
 
 def noise_of(
@@ -349,5 +349,5 @@ def noise_along(values: Callable[[float], Array]) -> Array:
             near = np.array([values(k * step) for k in range(-4, 5)])
             seen.append(fluctuation(near.reshape(9, -1), _ALONG).reshape(near.shape[1:]))
         bounds.append(np.fmax.reduce(seen))
-    found: Array = np.nan_to_num(np.fmin(*bounds))
-    return found
+    bound: Array = np.nan_to_num(np.fmin(*bounds))
+    return bound

@@ -66,20 +66,20 @@ class LineScan:
         The bar is infinite if no window resolves the function, and nan if a kink is closer than
         the windows can resolve.
         """
-        found = best_slope(self.windows, noise)
+        slope = best_slope(self.windows, noise)
         with np.errstate(all="ignore"):
             # The errors of code that chooses its own steps have a smooth part, which is larger
             # than their jumps: the next narrower window shows it.
-            narrower, columns = np.maximum(found.best - 1, 0), np.arange(noise.size)
-            apart = np.abs(found.values[narrower, columns] - found.value)
+            narrower, columns = np.maximum(slope.best - 1, 0), np.arange(noise.size)
+            apart = np.abs(slope.values[narrower, columns] - slope.value)
             least = RESOLVED * np.maximum(noise, self.rounding)
             changes = np.array([window.changes.max(axis=0) for window in self.windows])
             halves = np.array([window.half for window in self.windows])[:, None]
             rise = (changes * (changes > least) / halves).max(axis=0)
             # A kink inside the narrowest window may be at the point or next to it.
-            near = _kinked(self.windows)[-1] & (found.half_jump == 0) & (noise == 0)
-        bar = found.bar + np.where(noise > 0, apart, 0.0)
-        return Slope(found.value, np.where(near, np.nan, bar), found.half_jump, rise)
+            near = _kinked(self.windows)[-1] & (slope.half_jump == 0) & (noise == 0)
+        bar = slope.bar + np.where(noise > 0, apart, 0.0)
+        return Slope(slope.value, np.where(near, np.nan, bar), slope.half_jump, rise)
 
 
 def scan_line(
@@ -105,8 +105,8 @@ def scan_line(
     >>> scan = scan_line(lambda t: rounded(t) - rounded(np.zeros(1)), np.array([1e-16]), 1.0)
     >>> bool(1e-5 < scan.noise[0] < 2e-4)
     True
-    >>> found = scan.estimate(scan.noise)
-    >>> bool(abs(found.value[0] - np.cos(1.0)) <= found.bar[0] < 0.01)
+    >>> slope = scan.estimate(scan.noise)
+    >>> bool(abs(slope.value[0] - np.cos(1.0)) <= slope.bar[0] < 0.01)
     True
     """
     wanted = np.ones(rounding.shape, dtype=bool) if wanted is None else wanted
@@ -126,7 +126,7 @@ def scan_line(
 
 def scan_aside(changes: Changes, rounding: Array) -> Array:
     """Return the jumps between smooth pieces ``(m,)`` on both sides of the point."""
-    found = np.zeros_like(rounding)
+    jumps = np.zeros_like(rounding)
     with np.errstate(all="ignore"):
         for side in (-_ASIDE, _ASIDE):
             middle = changes(np.array([side]))
@@ -135,8 +135,8 @@ def scan_aside(changes: Changes, rounding: Array) -> Array:
             if not np.isfinite(window.odd).all():
                 continue
             noise, _ = _noise([window])
-            found = np.fmax(found, np.where(noise > _ROUNDINGS * window.rounding, noise, 0.0))
-    return found
+            jumps = np.fmax(jumps, np.where(noise > _ROUNDINGS * window.rounding, noise, 0.0))
+    return jumps
 
 
 def _beside(changes: Changes, side: float, middle: Array, moves: Array) -> Array:
@@ -147,19 +147,19 @@ def _windows(changes: Changes, rounding: Array, x: float, wanted: BoolArray) -> 
     """Sample windows from the widest until narrower ones only increase the error bar."""
     size = abs(x)
     half, last = _TOP * max(size, 1.0), _NARROWEST * (min(size, 1.0) or 1.0)
-    found: list[Window] = []
+    windows: list[Window] = []
     bars: list[Array] = []
     while half > last:
         window = sampled(changes, rounding, half, MANY)
         if np.isfinite(window.odd).all():
-            found.append(window)
+            windows.append(window)
             bars.append(window.slope(window.rounding).bar[wanted])
         half /= _RATIO
         if len(bars) >= _LEAST:
             best = np.min(bars, axis=0)
             if (np.minimum(bars[-1], bars[-2]) >= _WORSE * best).all() and np.isfinite(best).all():
                 break
-    return found
+    return windows
 
 
 def _flat(window: Window) -> BoolArray:
@@ -213,8 +213,8 @@ def _stair(changes: Changes, output: int, windows: list[Window], x: float) -> fl
     """Return the height of the first step of an output that is constant near the point."""
 
     def change(move: float) -> float:
-        found = float(abs(changes(np.array([move]))[0, output]))
-        return found if np.isfinite(found) else 0.0
+        size = float(abs(changes(np.array([move]))[0, output]))
+        return size if np.isfinite(size) else 0.0
 
     wider = [window.half for window in windows if not _flat(window)[output]]
     start = max(abs(x), windows[0].half)

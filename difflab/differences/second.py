@@ -55,27 +55,27 @@ class SecondRule:
 
 
 def second_derivatives(
-    rule: SecondRule, sampler: Sampler, x: Array, found: FirstDerivatives
+    rule: SecondRule, sampler: Sampler, x: Array, first: FirstDerivatives
 ) -> tuple[Array, Array]:
     """Return the Hessian ``(n, n)`` of the only output and the errors of its elements."""
     n = x.size
     rows, columns = np.triu_indices(n)
     # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
-    unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
-    found = replace(
-        found,
-        value=found.value / unit,
-        error=found.error / unit,
-        center=found.center / unit,
-        noise=found.noise / unit,
+    unit = np.where(np.abs(first.center) > 1e200, 2.0**600, 1.0)
+    first = replace(
+        first,
+        value=first.value / unit,
+        error=first.error / unit,
+        center=first.center / unit,
+        noise=first.noise / unit,
         unit=unit,
     )
-    search = _HessianSearch(rule, sampler, x, found, rows, columns)
+    search = _HessianSearch(rule, sampler, x, first, rows, columns)
     with np.errstate(all="ignore"):
-        if np.isfinite(found.center[0]):
+        if np.isfinite(first.center[0]):
             search.run()
-        size = np.abs(found.value[:, 0]) + np.abs(found.center[0]) / found.scale
-        broken = ~(found.error[:, 0] <= _ROUGH * size)
+        size = np.abs(first.value[:, 0]) + np.abs(first.center[0]) / first.scale
+        broken = ~(first.error[:, 0] <= _ROUGH * size)
     error = search.error
     error[broken[rows] | broken[columns] | ~(error < REJECT)] = np.inf
     hessian, bound = np.empty((n, n)), np.empty((n, n))
@@ -91,7 +91,7 @@ class _HessianSearch:
     rule: SecondRule
     sampler: Sampler
     x: Array
-    found: FirstDerivatives
+    first: FirstDerivatives
     rows: Index
     columns: Index
     value: Array = field(init=False)
@@ -111,7 +111,7 @@ class _HessianSearch:
 
     def _descend(self, weights: Weights, sides: Array | None) -> None:
         for scale in self._scales():
-            natural = np.abs(self.found.center[0]) / (scale[self.rows] * scale[self.columns])
+            natural = np.abs(self.first.center[0]) / (scale[self.rows] * scale[self.columns])
             size = np.fmax(np.abs(self.value), natural)
             converged = self.error <= self.rule.tolerance * size
             pending = np.flatnonzero(~converged | np.isinf(self.error))
@@ -121,7 +121,7 @@ class _HessianSearch:
 
     def _scales(self) -> Iterator[Array]:
         """Yield the lengths to use: those of the gradient, shorter ones, longer ones."""
-        scale = self.found.scale
+        scale = self.first.scale
         for shrink in range(_TRIES):
             yield scale / _SHRINK**shrink
         if scale.min() < _SHORT:
@@ -132,7 +132,7 @@ class _HessianSearch:
     def _open_sides(self) -> Array:
         """Return +1 or -1 for each component: the side on which more values are finite."""
         n = self.x.size
-        steps = self.rule.units * self.found.scale
+        steps = self.rule.units * self.first.scale
         values, _ = ladder(self.sampler, self.x, np.arange(n), np.concatenate([steps, -steps]))
         usable = np.isfinite(values[:, :, 0]).reshape(2, -1, n).sum(axis=1)
         return np.where(usable[1] > usable[0], -1.0, 1.0)
@@ -155,21 +155,21 @@ class _HessianSearch:
 
     def _level(self, *values: Array) -> Array:
         """Return a common bound on the errors of `values`, element by element."""
-        size = np.abs(self.found.center[0])
+        size = np.abs(self.first.center[0])
         for value in values:
             size = np.maximum(size, np.abs(value))
-        level: Array = np.maximum(self.found.noise[0], self.found.eps * size)
+        level: Array = np.maximum(self.first.noise[0], self.first.eps * size)
         return level
 
     def _moved(self, rows: Index, columns: Index, to_row: Array, to_column: Array) -> Array:
         """Return values ``(K, P)`` with component ``rows[p]``, ``columns[p]`` moved there."""
         moves = ((rows, to_row), (columns, to_column))
-        values = moved_values(self.sampler, self.x, *moves)[:, :, 0] / self.found.unit
+        values = moved_values(self.sampler, self.x, *moves)[:, :, 0] / self.first.unit
         return np.asarray(values, dtype=float)
 
     def _central(self, scale: Array, rows: Index, columns: Index) -> tuple[Array, Array, Array]:
         """Return central quotients, their rounding, and differences between the two sides."""
-        x, center = self.x, self.found.center[0]
+        x, center = self.x, self.first.center[0]
         up, down = x + self.rule.units * scale, x - self.rule.units * scale
         quotients, level = np.empty((2, len(up), rows.size))
         jump = np.zeros_like(quotients)
@@ -205,7 +205,7 @@ class _HessianSearch:
 
     def _onesided(self, scale: Array, rows: Index, columns: Index) -> tuple[Array, Array]:
         """Return one-sided quotients, towards the signs of `scale`, and their rounding."""
-        x, center = self.x, self.found.center[0]
+        x, center = self.x, self.first.center[0]
         near, far = x + self.rule.units * scale, x + 2.0 * self.rule.units * scale
         i, j = rows, columns
         pure = i == j

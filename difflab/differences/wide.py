@@ -67,33 +67,33 @@ def search_widely(
     sampler: Sampler,
     x: Array,
     components: Index,
-    found: FirstDerivatives,
+    first: FirstDerivatives,
 ) -> None:
-    """Differentiate by `components` over the whole range of steps; modifies `found` in place."""
-    undefined = ~np.isfinite(found.center)
-    found.value[:, undefined] = np.nan
-    found.error[:, undefined] = np.inf
+    """Differentiate by `components` over the whole range of steps; modifies `first` in place."""
+    undefined = ~np.isfinite(first.center)
+    first.value[:, undefined] = np.nan
+    first.error[:, undefined] = np.inf
     if not undefined.all():
-        _WideSearch(rule, sampler, x, found).run(components)
+        _WideSearch(rule, sampler, x, first).run(components)
 
 
 @dataclass
 class _WideSearch:
-    """The search at one point; it improves `found`."""
+    """The search at one point; it improves `first`."""
 
     rule: DifferenceRule
     sampler: Sampler
     x: Array
-    found: FirstDerivatives
+    first: FirstDerivatives
 
     def run(self, components: Index) -> None:
         """Differentiate by `components`, in blocks whose arrays fit in memory."""
-        found = self.found
+        first = self.first
         # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
-        unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
+        unit = np.where(np.abs(first.center) > 1e200, 2.0**600, 1.0)
         self._rescale(1.0 / unit)
-        found.unit = unit
-        found.noise = self._noise()
+        first.unit = unit
+        first.noise = self._noise()
         size = np.abs(self.x[components])
         for chosen, exponents in (
             (size >= SUSPECT, _NEAR),
@@ -112,26 +112,26 @@ class _WideSearch:
         Near an edge or a pole, and at zero, the steps of the first estimate may be so long that
         they show the function itself.
         """
-        x, found = self.x, self.found
-        if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
-            return found.noise
+        x, first = self.x, self.first
+        if (first.noise <= _QUIET * first.eps * np.abs(first.center)).all():
+            return first.noise
         lengths = np.where(x == 0, 2.0**-300, np.abs(x))
-        lead = self.sampler(lead_points(x, lengths, _NEAREST)) / found.unit
+        lead = self.sampler(lead_points(x, lengths, _NEAREST)) / first.unit
         near = noise_of(lead, eps=self.sampler.eps)
-        return np.fmin(found.noise, near.noise)
+        return np.fmin(first.noise, near.noise)
 
     def _rescale(self, factor: Array) -> None:
-        found = self.found
-        found.value, found.error = found.value * factor, found.error * factor
-        found.center, found.noise = found.center * factor, found.noise * factor
+        first = self.first
+        first.value, first.error = first.value * factor, first.error * factor
+        first.center, first.noise = first.center * factor, first.noise * factor
 
     def _improve_group(self, group: Index, exponents: Array) -> None:
         """Improve the derivatives in a group of components."""
-        rule, found, m = self.rule, self.found, self.sampler.m
+        rule, first, m = self.rule, self.first, self.sampler.m
         top = _TOP * np.maximum(np.abs(self.x[group]), 1.0)
         steps = np.multiply.outer(2.0**-exponents, top)
-        sides = self._both_sides(group, steps, np.tile(found.noise, group.size))
-        sides, hidden = _unmask(sides, found, group)
+        sides = self._both_sides(group, steps, np.tile(first.noise, group.size))
+        sides, hidden = _unmask(sides, first, group)
         lengths = np.repeat(top, m)
         survey = _survey(rule, sides, exponents, lengths)
         if survey.noise.any():
@@ -140,38 +140,38 @@ class _WideSearch:
         noise = sides.noise
         rung = survey.onset if rule.from_onset else survey.best
         start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
-        for wanted in _distinct(start[:, np.isfinite(found.center)]):
+        for wanted in _distinct(start[:, np.isfinite(first.center)]):
             fine = self._both_sides(group, rule.fine_units * wanted, noise)
             value, error = _combine(rule, fine)
             outside = np.maximum(survey.low - value, value - survey.high)
-            _improve(found, group, value, np.maximum(error, outside))
+            _improve(first, group, value, np.maximum(error, outside))
         onset = steps[survey.onset.reshape(group.size, -1), np.arange(group.size)[:, None]]
-        found.scale[group] = _ONSETS * onset[:, np.isfinite(found.center)].min(axis=1)
-        doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
-        found.error[group] = np.where(doubtful, hidden, found.error[group])
-        found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
-        _declare_lost(found, group, survey, self.x)
+        first.scale[group] = _ONSETS * onset[:, np.isfinite(first.center)].min(axis=1)
+        doubtful = (first.value[group] == 0) & (first.error[group] < hidden)
+        first.error[group] = np.where(doubtful, hidden, first.error[group])
+        first.noise = np.maximum(first.noise, noise.reshape(group.size, -1).max(axis=0))
+        _declare_lost(first, group, survey, self.x)
 
     def _both_sides(self, group: Index, steps: Array, noise: Array) -> Sides:
-        found, m = self.found, self.sampler.m
+        first, m = self.first, self.sampler.m
         values, moved = ladder(self.sampler, self.x, group, np.concatenate([steps, -steps]))
         shift = np.repeat(np.abs(moved - self.x[group]), m, axis=1)
-        flat = (values / found.unit).reshape(len(shift), -1)
-        return Sides.of(flat, shift, np.tile(found.center, group.size), noise, found.eps)
+        flat = (values / first.unit).reshape(len(shift), -1)
+        return Sides.of(flat, shift, np.tile(first.center, group.size), noise, first.eps)
 
 
-def _unmask(sides: Sides, found: FirstDerivatives, group: Index) -> tuple[Sides, Array]:
+def _unmask(sides: Sides, first: FirstDerivatives, group: Index) -> tuple[Sides, Array]:
     """Return sides without stairs, and the error of a zero ``(b, m)`` that flatness may hide."""
     sides, stairs = sides.unmasked()
     # Flat near a tiny x, but neither constant further out nor a step function: undecidable.
     shape = (group.size, -1)
-    found.error[group] = np.where(stairs.reshape(shape), np.inf, found.error[group])
+    first.error[group] = np.where(stairs.reshape(shape), np.inf, first.error[group])
     steepest = np.zeros(stairs.shape)
     for quotients, rounding in (sides.right(), sides.left()):
         steepest = np.fmax(
             steepest, np.where(rounding < REJECT, np.abs(quotients), 0.0).max(axis=0)
         )
-    close = found.flat[group] & (found.scale[group] < SUSPECT)[:, None]
+    close = first.flat[group] & (first.scale[group] < SUSPECT)[:, None]
     return sides, np.where(close, steepest.reshape(shape), 0.0)
 
 
@@ -294,24 +294,24 @@ def _central(weights: Weights, sides: Sides) -> tuple[Array, Array]:
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 
-def _improve(found: FirstDerivatives, group: Index, value: Array, error: Array) -> None:
+def _improve(first: FirstDerivatives, group: Index, value: Array, error: Array) -> None:
     shape = (group.size, -1)
     value, error = value.reshape(shape), error.reshape(shape)
-    unknown = np.isinf(found.error[group]) & np.isfinite(value)
-    better = (error < found.error[group]) | unknown
-    better &= np.isfinite(found.center)
-    found.value[group] = np.where(better, value, found.value[group])
-    found.error[group] = np.where(better, error, found.error[group])
+    unknown = np.isinf(first.error[group]) & np.isfinite(value)
+    better = (error < first.error[group]) | unknown
+    better &= np.isfinite(first.center)
+    first.value[group] = np.where(better, value, first.value[group])
+    first.error[group] = np.where(better, error, first.error[group])
 
 
-def _declare_lost(found: FirstDerivatives, group: Index, survey: _Survey, x: Array) -> None:
+def _declare_lost(first: FirstDerivatives, group: Index, survey: _Survey, x: Array) -> None:
     """Set an infinite error where the quotients have no limit."""
     shape = (group.size, -1)
-    error = found.error[group]
-    value = np.where(np.isinf(error), survey.value.reshape(shape), found.value[group])
+    error = first.error[group]
+    value = np.where(np.isinf(error), survey.value.reshape(shape), first.value[group])
     lost = survey.diverging.reshape(shape) & (error > 1e-3 * np.abs(value))
     last = survey.last.reshape(shape)
     # Only at zero are the steps small enough to distinguish infinite from very large.
     endless = lost & (x[group] == 0)[:, None] & (np.abs(last) > 1e30)
-    found.error[group] = np.where(lost, np.inf, error)
-    found.value[group] = np.where(endless, np.copysign(np.inf, last), value)
+    first.error[group] = np.where(lost, np.inf, error)
+    first.value[group] = np.where(endless, np.copysign(np.inf, last), value)

@@ -190,12 +190,12 @@ class Window:
         """Return the linear growth of the even part, and whether it is a kink's at the point."""
         even, moves = np.nan_to_num(self.even), self.moves
         basis = np.stack([moves, moves**2, moves**4], axis=1)
-        found, *_ = np.linalg.lstsq(basis / moves[0], even / moves[0], rcond=None)
-        error = np.abs(even - basis @ found).max(axis=0) / moves[-1]
+        coefficients, *_ = np.linalg.lstsq(basis / moves[0], even / moves[0], rcond=None)
+        error = np.abs(even - basis @ coefficients).max(axis=0) / moves[-1]
         smooth, *_ = np.linalg.lstsq(basis[:, 1:], even, rcond=None)
         misfit = np.abs(even - basis[:, 1:] @ smooth).max(axis=0)
         kink = misfit > _STRAIGHT * np.maximum(error * moves[-1], ROUNDED * level)
-        return np.abs(found[0]) + error, kink
+        return np.abs(coefficients[0]) + error, kink
 
 
 def _last(size: Array) -> tuple[Array, BoolArray]:
@@ -221,12 +221,14 @@ def sampled(changes: Changes, rounding: Array, half: float, nodes: Chebyshev = F
         The points.
     """
     moves = half * nodes.positive
-    found = np.full((2, moves.size, rounding.size), np.nan)
-    found[:, 0] = changes(np.array([moves[0], -moves[0]]))
-    if np.isfinite(found[:, 0]).all(axis=0).any():
-        found[:, 1:] = changes(np.concatenate([moves[1:], -moves[1:]])).reshape(found[:, 1:].shape)
-    up, down = found
-    rounding = rounding + _EPS * np.abs(found).max(axis=(0, 1))
+    samples = np.full((2, moves.size, rounding.size), np.nan)
+    samples[:, 0] = changes(np.array([moves[0], -moves[0]]))
+    if np.isfinite(samples[:, 0]).all(axis=0).any():
+        samples[:, 1:] = changes(np.concatenate([moves[1:], -moves[1:]])).reshape(
+            samples[:, 1:].shape
+        )
+    up, down = samples
+    rounding = rounding + _EPS * np.abs(samples).max(axis=(0, 1))
     return Window(nodes, half, 0.5 * (up - down), 0.5 * (up + down), rounding)
 
 
@@ -347,15 +349,15 @@ def windows_along(
     A narrower window follows, unless the error is rounding or noise, which is the same in both of
     the last windows: then a wider one.
     """
-    found = [sampled(changes, rounding, half)]
+    windows = [sampled(changes, rounding, half)]
     wider = narrower = half
-    while len(found) < most:
-        last, slope = found[-1], found[-1].slope()
+    while len(windows) < most:
+        last, slope = windows[-1], windows[-1].slope()
         bent = (slope.half_jump > 0).any()
         if (slope.bar <= enough).all() and not bent:
             break
         noisy = (last.level <= ROUNDINGS * rounding).all() or (
-            len(found) > 1 and (last.level > _SAME * found[-2].level).all()
+            len(windows) > 1 and (last.level > _SAME * windows[-2].level).all()
         )
         if noisy and not bent and wider * _WIDER <= _WIDEST:
             wider *= _WIDER
@@ -363,8 +365,8 @@ def windows_along(
         else:
             narrower /= _NARROWER
             half = narrower
-        found.append(sampled(changes, rounding, half))
-    return found
+        windows.append(sampled(changes, rounding, half))
+    return windows
 
 
 def slope_along(

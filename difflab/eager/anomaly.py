@@ -85,8 +85,8 @@ class Watch:
         >>> b = dl.tensor(0.0, requires_grad=True)
         >>> with dl.detect_anomaly() as watch:
         ...     loss = np.sum(np.maximum(w, 0) ** 2)
-        ...     found = watch.explain(loss, {"w": w, "b": b})
-        >>> [(flat.name, flat.path, flat.element) for flat in found.flat]
+        ...     explanation = watch.explain(loss, {"w": w, "b": b})
+        >>> [(flat.name, flat.path, flat.element) for flat in explanation.flat]
         [('w', True, (0,)), ('b', False, ())]
         """
         step = tensor._step
@@ -99,21 +99,25 @@ class Watch:
         noted = _NotedGraph(self.notes, numbers, leaves or {})
         run = PointExplainer(noted.function, noted.leaf_indices, noted.function.graph.place)
         with np.errstate(all="ignore"):
-            found = run.single(noted.values, None)
+            explanation = run.single(noted.values, None)
         if not noted.opaque:
-            return found
+            return explanation
         # Operations inside a checkpoint are not noted: a path may go through them.
-        return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
+        return replace(explanation, flat=tuple(flat for flat in explanation.flat if flat.path))
 
     def check_custom(
-        self, step: TapeStep, spot: FramePosition | None, bars: Sequence[Any], found: Sequence[Any]
+        self,
+        step: TapeStep,
+        spot: FramePosition | None,
+        bars: Sequence[Any],
+        cotangents: Sequence[Any],
     ) -> None:
         """Raise if a custom function's backward returned a nan or infinity from finite cotangents.
 
         Otherwise examine the operations before it, before the sweep reaches them.
         """
         edges = step.edges or ()
-        flowing = [bar for edge, bar in zip(edges, found, strict=True) if edge is not None]
+        flowing = [bar for edge, bar in zip(edges, cotangents, strict=True) if edge is not None]
         if _finite(bars) and not _finite(flowing):
             place = PLACELESS if spot is None else spot.read()
             raise place.error(
@@ -136,14 +140,14 @@ class Watch:
         numbers = _before(self.notes, step.number)
         if not all(number in self.notes for number in numbers):
             return
-        found = self.explain(tensor)
+        explanation = self.explain(tensor)
         if not keep:
             for number in numbers:
                 del self.notes[number]
-        for finding in found.findings:
+        for finding in explanation.findings:
             if finding.kind is not AnomalyKind.CANCELLATION:
                 raise _error(finding)
-        for finding in found.findings:
+        for finding in explanation.findings:
             warnings.warn(finding.render(), stacklevel=3)
 
 

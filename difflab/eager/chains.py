@@ -111,10 +111,10 @@ def checkpoint_chain(
 def _checked(step: Callable[[int, Any], Any], structure: Structure, k: int, state: Any) -> Any:
     """Run a step; raise `TapeError` if its result has another structure than the state."""
     result = step(k, state)
-    found = flatten(result)[1]
-    if found != structure:
+    returned = flatten(result)[1]
+    if returned != structure:
         raise TapeError(
-            f"step {k} of the chain returns the structure {found}, and the state has {structure}"
+            f"step {k} of the chain returns the structure {returned}, and the state has {structure}"
         )
     return result
 

@@ -130,8 +130,8 @@ def checkpointed(function: Callable[[Any], Any], tree: Any, what: str) -> Any:
     call = _CheckpointedCall(function, structure, list(map(_unchanging, leaves)), indices)
     argument, own = call.argument(data, edges)
     result, saw_grad = _unrecorded(lambda: function(argument))
-    found, tree = flatten(result)
-    if is_traced(found):  # the function reads traced values
+    outputs, tree = flatten(result)
+    if is_traced(outputs):  # the function reads traced values
         return traced_checkpoint(function, leaves, structure)
     passed = {}
     for given, tensor, edge in zip(inputs, own, edges, strict=True):
@@ -146,13 +146,13 @@ def checkpointed(function: Callable[[Any], Any], tree: Any, what: str) -> Any:
                 f" {storage.last_change()}",
                 hint="return a new value instead: t = t + 1",
             )
-    found = [passed.get(id(leaf), leaf) for leaf in found]
+    outputs = [passed.get(id(leaf), leaf) for leaf in outputs]
     if not saw_grad and all(edge is None for edge in edges):
-        return unflatten(tree, found)
+        return unflatten(tree, outputs)
     for tensor in inputs:
         require_recordable(tensor, what)
     producer = make_multi_output_step("checkpoint", edges, data, Recomputed(call.rerun))
-    return unflatten(tree, call.returned(producer, found))
+    return unflatten(tree, call.returned(producer, outputs))
 
 
 def _unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
@@ -244,7 +244,7 @@ class _CheckpointedCall:
                 results, _ = flatten(self.function(argument))
         finally:
             MODE.recorded_again = before
-        found: list[Edge] = []
+        steps: list[Edge] = []
         for position, sums in self.wanted:
             result = results[position] if position < len(results) else None
             if not isinstance(result, Tensor) or not sums.fits(_Checksums.of(result._data)):
@@ -253,8 +253,8 @@ class _CheckpointedCall:
                     hint="draw random numbers outside and pass them in, and do not change tensors"
                     " that it uses before backward()",
                 )
-            found.append(result._step)
-        return found
+            steps.append(result._step)
+        return steps
 
 
 # --- calls that keep the values a policy selects -------------------------------------------------
@@ -362,11 +362,11 @@ def _recorded(
     inputs = [*tensors, *run.captured]
     step = _Step(policy, run)
     data = [as_real(getattr(value, "_data", value), "a value that is read") for value in inputs]
-    found = computed(run.derived(_whole, policy), data)
-    outputs = run.typed(found[: run.results])
+    values_and_residuals = computed(run.derived(_whole, policy), data)
+    outputs = run.typed(values_and_residuals[: run.results])
     edges = [getattr(value, "_step", None) for value in inputs]
     flows = any(edge is not None for edge in edges)
-    slots = [*data, *found[run.results :]]
+    slots = [*data, *values_and_residuals[run.results :]]
     producer = make_multi_output_step("checkpoint", edges, slots, step.pull) if flows else None
     made = iter([_output(producer, index, value) for index, value in enumerate(outputs)])
     return unflatten(
@@ -422,13 +422,13 @@ class _Step:
             inputs = zip(values, edges, strict=False)
             values = [Tensor(value, edge) for value, edge in inputs]
         back = run.derived(_back, policy, run.results, sources, reached)
-        found = computed(back, [*values, *bars])
+        input_bars = computed(back, [*values, *bars])
         live = self._live([cotangents[index][1] for index in reached], calculator)
         return [
             (edges[k], bar, None if live is None else calculator.reached(live, bar.shape))
             if type(edges[k]) is TapeStep
             else (edges[k], bar, None)
-            for k, bar in zip(sources, found, strict=True)
+            for k, bar in zip(sources, input_bars, strict=True)
         ]
 
     def _live(self, masks: Sequence[Any], calculator: Calculator) -> Any:

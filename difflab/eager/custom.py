@@ -185,8 +185,8 @@ def record_custom(
     ]
     kept = {id(value) for value in ran.context.kept}
     seen = zip([*data, *ran.outputs], [*args, *made], strict=True)
-    found = [t for v, t in seen if id(v) in kept and isinstance(t, TapedArray)]
-    for tensor in found:
+    saved = [t for v, t in seen if id(v) in kept and isinstance(t, TapedArray)]
+    for tensor in saved:
         require_recordable(tensor, call.name)
     return made, ran.single
 
@@ -230,8 +230,8 @@ class _CustomPullBack:
         These are the saved ones; or all, if forward may have to be run again: if it saved an
         intermediate value, or one of several outputs, which may be unused.
         """
-        found = self.inputs.keys() | self.made.keys() if len(self.outputs) == 1 else self.inputs
-        known = self.kept <= set(found)
+        at_hand = self.inputs.keys() | self.made.keys() if len(self.outputs) == 1 else self.inputs
+        known = self.kept <= set(at_hand)
         return [None if known and id(value) not in self.kept else value for value in data]
 
     def pull(
@@ -251,12 +251,12 @@ class _CustomPullBack:
         else:
             bars = [read_only(bar) for bar in bars]
         shapes = producer.plan.shapes
-        found = self.call.pull(context, bars, shapes)
+        gradients = self.call.pull(context, bars, shapes)
         if WATCHED and MODE.watch is not None:
-            MODE.watch.check_custom(producer, self.spot, bars, found)
+            MODE.watch.check_custom(producer, self.spot, bars, gradients)
         masks = [mask for _, mask, _ in cotangents.values()]
         contributions: Contributions = []
-        for edge, bar, shape in zip(producer.edges or (), found, shapes, strict=True):
+        for edge, bar, shape in zip(producer.edges or (), gradients, shapes, strict=True):
             if edge is None or bar is None:
                 continue
             bar = self._tensor(bar) if calculator.kernels is None else _own(bar)

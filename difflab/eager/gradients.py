@@ -81,16 +81,16 @@ def grad(
             MODE.watch.check(y, keep=True)
     before, MODE.enabled = MODE.enabled, create_graph
     try:
-        found = _swept(ys, xs, seeds, keep=keep, create_graph=create_graph)
-        return tuple([_gradient(x, found, seeds, allow_unused) for x in xs])
+        cotangents = _swept(ys, xs, seeds, keep=keep, create_graph=create_graph)
+        return tuple([_gradient(x, cotangents, seeds, allow_unused) for x in xs])
     finally:
         MODE.enabled = before
 
 
 def _tensors(given: Any, what: str) -> list[Tensor]:
     """Return tensors that require grad, as a list."""
-    found = list(given) if isinstance(given, list | tuple) else [given]
-    for place, tensor in enumerate(found):
+    tensors = list(given) if isinstance(given, list | tuple) else [given]
+    for place, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise InputError(f"{what} of grad are tensors, not {type(tensor).__name__}")
         if tensor._step is None:
@@ -99,9 +99,9 @@ def _tensors(given: Any, what: str) -> list[Tensor]:
                 hint="create the inputs with dl.tensor(…, requires_grad=True), and do not compute"
                 " under no_grad() or from detached values",
             )
-    if not found:
+    if not tensors:
         raise InputError(f"grad needs at least one tensor as {what}")
-    return found
+    return tensors
 
 
 def _swept(
@@ -119,8 +119,10 @@ def _swept(
 
     route = _route(root, {x._step for x in xs})
     with np.errstate(all="ignore"):
-        found = pull_back(root, seeds[0], keep=keep, calculator=calculator, show=shown, route=route)
-    return dict(found)
+        cotangents = pull_back(
+            root, seeds[0], keep=keep, calculator=calculator, show=shown, route=route
+        )
+    return dict(cotangents)
 
 
 def _route(root: TapeStep, wanted: set[Any]) -> Route:
@@ -143,10 +145,10 @@ def _route(root: TapeStep, wanted: set[Any]) -> Route:
 
 
 def _gradient(
-    x: Tensor, found: dict[Any, Any], seeds: list[Any], allow_unused: bool
+    x: Tensor, cotangents: dict[Any, Any], seeds: list[Any], allow_unused: bool
 ) -> Tensor | None:
     """Return the gradient of one input, which shares no memory with others."""
-    bar = found.get(x._step)
+    bar = cotangents.get(x._step)
     if bar is None:
         if allow_unused:
             return None

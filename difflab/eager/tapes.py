@@ -62,13 +62,13 @@ class Tape:
     @cached_property
     def steps(self) -> list[TapeStep]:
         """The operations, in the order in which they were recorded."""
-        found = history(self.root)
-        if any(step.edges is None for step in found):
+        steps = history(self.root)
+        if any(step.edges is None for step in steps):
             raise TapeError(
                 "the tape of this tensor was freed by backward()",
                 hint="call tape() before backward(), or pass retain_graph=True to it",
             )
-        return found
+        return steps
 
     @cached_property
     def leaves(self) -> list[Accumulation]:
@@ -122,7 +122,7 @@ class Tape:
         xp, data = module_of(self.data), self.data
         seed, route = xp.ones(data.shape, dtype=data.dtype), Route(shown, set(), set())
         with np.errstate(all="ignore"), no_grad():
-            found = pull_back(
+            cotangents = pull_back(
                 self.root,
                 seed,
                 keep=True,
@@ -130,7 +130,7 @@ class Tape:
                 show=lambda step, bar: bar,
                 route=route,
             )
-        return dict(found)
+        return dict(cotangents)
 
     def draw(self, *, values: bool = True) -> Drawing:
         """Return the picture of the recorded graph; a large one is summarised.

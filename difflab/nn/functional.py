@@ -25,8 +25,8 @@ avg_pool2d = arrays.avg_pool
 
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """Return ``x Wᵀ + b``."""
-    found = arrays.matmul(x, arrays.transpose(weight))
-    return found if bias is None else found + bias
+    product = arrays.matmul(x, arrays.transpose(weight))
+    return product if bias is None else product + bias
 
 
 def softmax(x: Array, dim: int) -> Array:

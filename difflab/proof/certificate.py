@@ -84,8 +84,8 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as strict JSON values."""
-        found: dict[str, Any] = strict(self)
-        return found
+        fields: dict[str, Any] = strict(self)
+        return fields
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a file, which ``difflab check --certificate`` checks."""
@@ -145,17 +145,17 @@ def read_certificate(path: str | Path) -> Certificate:
         The file cannot be read, or it is no certificate.
     """
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        fields = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read the certificate '{path}': {error}") from None
-    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+    if not isinstance(fields, dict) or fields.get("schema") != SCHEMA:
         raise InputError(f"'{path}' is not a certificate", hint=f'its "schema" must be "{SCHEMA}"')
     try:
-        found["box"] = [(float(low), float(high)) for low, high in found["box"]]
-        found["difference"], found["width"] = float(found["difference"]), float(found["width"])
-        found["point"] = [float(number) for number in found["point"]]
-        found["splits"] = {str(path): int(axis) for path, axis in found["splits"].items()}
-        known = Certificate(**found)
+        fields["box"] = [(float(low), float(high)) for low, high in fields["box"]]
+        fields["difference"], fields["width"] = float(fields["difference"]), float(fields["width"])
+        fields["point"] = [float(number) for number in fields["point"]]
+        fields["splits"] = {str(path): int(axis) for path, axis in fields["splits"].items()}
+        known = Certificate(**fields)
         _require_kinds(known)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise InputError(f"'{path}' is a damaged certificate: {error}") from None
@@ -280,14 +280,14 @@ class _Check:
             return
         largest = 0.0
         for number, ((_, box), piece) in enumerate(zip(pieces, stated.pieces, strict=True)):
-            found = bounded(self.function, self.derivative, box)
-            if not found.smooth:
+            bounds = bounded(self.function, self.derivative, box)
+            if not bounds.smooth:
                 yield f"verdict: the function may not be smooth on {box}"
                 return
-            if not found.difference <= stated.width:
-                yield f"width: on {box} the graph may differ by {found.difference:.3g}"
-            yield from self._piece(f"pieces[{number}]", piece, found)
-            largest = max(largest, found.difference)
+            if not bounds.difference <= stated.width:
+                yield f"width: on {box} the graph may differ by {bounds.difference:.3g}"
+            yield from self._piece(f"pieces[{number}]", piece, bounds)
+            largest = max(largest, bounds.difference)
         yield from self._compared("difference", stated.difference, largest)
         yield from self._needless()
 
@@ -303,16 +303,16 @@ class _Check:
         if not self.same:  # other versions may bound less closely
             return
         for box in self._divided():
-            found = bounded(self.function, self.derivative, box)
-            if found.smooth and found.difference <= self.stated.width:
+            bounds = bounded(self.function, self.derivative, box)
+            if bounds.smooth and bounds.difference <= self.stated.width:
                 yield f"width: {self.stated.width:g} needs no division of {box}"
 
-    def _piece(self, where: str, piece: dict[str, Any], found: Any) -> Iterator[str]:
+    def _piece(self, where: str, piece: dict[str, Any], bounds: Any) -> Iterator[str]:
         """Yield the differences between the statement about a piece and the computed one."""
         if set(piece) != {"lower", "upper", "difference"}:
             yield f"{where}: it does not consist of lower, upper and difference"
             return
-        for name, known in (("lower", found.lower), ("upper", found.upper)):
+        for name, known in (("lower", bounds.lower), ("upper", bounds.upper)):
             values = piece[name]
             if not isinstance(values, list) or len(values) != len(known):
                 yield f"{where}.{name}: it is no list of {len(known)} numbers"
@@ -320,7 +320,7 @@ class _Check:
             for k, (claim, number) in enumerate(zip(values, known, strict=True)):
                 low = name == "lower"
                 yield from self._compared(f"{where}.{name}[{k}]", claim, number, least_claimed=low)
-        yield from self._compared(f"{where}.difference", piece["difference"], found.difference)
+        yield from self._compared(f"{where}.difference", piece["difference"], bounds.difference)
 
     def _compared(
         self, name: str, claim: Any, computed: float, *, least_claimed: bool = False

@@ -84,13 +84,13 @@ def _differences(function: Function, derivative: Function, balls: Sequence[Ball]
     """Return ``g - f′`` at a point; infinite balls where there is no derivative."""
     exact = evaluated(function, balls, BITS, 1)
     graph = evaluated(derivative, balls, BITS, 0)
-    found = []
+    differences = []
     for position, component in enumerate(graph):
         row, column = divmod(position, function.n)
         known = exact[row].fault is None
         slope = exact[row].slopes.get(column, arb(0)) if known else arb(0, float("inf"))
-        found.append(component.value - slope)
-    return found
+        differences.append(component.value - slope)
+    return differences
 
 
 def _second(output: Jet, i: int, j: int) -> Ball:
@@ -98,5 +98,5 @@ def _second(output: Jet, i: int, j: int) -> Ball:
 
 
 def _largest(ball: Ball) -> float:
-    found = upward(abs(ball))
-    return found if found == found else float("inf")
+    bound = upward(abs(ball))
+    return bound if bound == bound else float("inf")

@@ -85,13 +85,13 @@ def prove(
     until = perf_counter() + timeout
     written = _written(function)
     given = (str(written.text), box_of(function, box), float(width), mode)
-    found = _in_time(function, *given, timeout=timeout)
-    if written == function or found.verdict == "undecided":
-        return found
+    certificate = _in_time(function, *given, timeout=timeout)
+    if written == function or certificate.verdict == "undecided":
+        return certificate
     # The values are those of the text, because the text is checked again.
     stated = _in_time(written, *given, timeout=max(until - perf_counter(), 0.0))
-    if stated.verdict != found.verdict and perf_counter() < until:
-        raise UnsupportedError(f"{_UNWRITTEN}: it is {found}; read from its text, {stated}")
+    if stated.verdict != certificate.verdict and perf_counter() < until:
+        raise UnsupportedError(f"{_UNWRITTEN}: it is {certificate}; read from its text, {stated}")
     return stated
 
 
@@ -110,11 +110,11 @@ def _in_time(function: Function, *given: Any, timeout: float) -> Certificate:
     """Return the certificate; an undecided one if a call of FLINT does not return."""
     try:
         with shown_as("prove"):
-            found: Certificate = in_time(_certificate, function, *given, timeout=timeout)
+            certificate: Certificate = in_time(_certificate, function, *given, timeout=timeout)
     except MethodTimeout as error:
         text, box, width, mode = given
         return _undecided(text, box, width, mode, str(error))
-    return found
+    return certificate
 
 
 def _certificate(
@@ -137,10 +137,10 @@ def _certificate(
     while waiting:
         path, part = waiting.pop()
         reached(f"{len(proved)} pieces are proved, and {len(waiting) + 1} are not yet")
-        found = bounded(function, derivative, part)
-        if found.smooth and found.difference <= width:
-            proved[path] = found
-            difference = max(difference, found.difference)
+        bounds = bounded(function, derivative, part)
+        if bounds.smooth and bounds.difference <= width:
+            proved[path] = bounds
+            difference = max(difference, bounds.difference)
             continue
         middle = [low + (high - low) / 2 for low, high in part]
         if (least := least_at(function, derivative, middle)) > width:
@@ -148,7 +148,7 @@ def _certificate(
             break
         axis = _longest(part, box)
         if axis is None or len(splits) + 2 > MOST_PIECES:
-            reason = _reason(function, part, found.smooth, found.difference)
+            reason = _reason(function, part, bounds.smooth, bounds.difference)
             return _undecided(text, box, width, mode, reason, difference)
         splits[path] = axis
         halves = list(leaves(part, {"": axis}))
@@ -193,8 +193,8 @@ def _undecided(
     )
 
 
-def _piece(found: Any) -> dict[str, Any]:
-    return {"lower": found.lower, "upper": found.upper, "difference": found.difference}
+def _piece(bounds: Any) -> dict[str, Any]:
+    return {"lower": bounds.lower, "upper": bounds.upper, "difference": bounds.difference}
 
 
 def _longest(part: Box, box: Box) -> int | None:

@@ -77,8 +77,8 @@ def reference_by_values(
 
     Examples
     --------
-    >>> found = reference_by_values(lambda x: np.abs(x) * x, [3.0])
-    >>> round(float(found.jacobian[0, 0]), 9), found.status, found.digits >= 9
+    >>> truth = reference_by_values(lambda x: np.abs(x) * x, [3.0])
+    >>> round(float(truth.jacobian[0, 0]), 9), truth.status, truth.digits >= 9
     (6.0, 'smooth', True)
     >>> reference_by_values(np.abs, [0.0]).status
     'kink'
@@ -100,8 +100,8 @@ def reference_by_values(
             if j and perf_counter() - began > timeout:
                 break
             column = _column(sampler, x, j, centre, noise)
-            for part, found in zip((exact, left, right, bounds, regularity), column, strict=True):
-                part[:, j] = found
+            for part, entries in zip((exact, left, right, bounds, regularity), column, strict=True):
+                part[:, j] = entries
             judged += 1
     spent, kinds = 1 + sampler.count, regularity.astype(str)
     return _reference(x, centre, (exact, left, right), bounds, kinds, spent, judged)
@@ -124,9 +124,9 @@ def _column(
     ladders, stairs = [], np.zeros(centre.shape, dtype=bool)
     for first in (FIRST, SECOND * FIRST):
         steps = first * scale * 0.5 ** np.arange(LEVELS)[:, None]
-        found, moved = ladder(sampler, x, np.array([j]), np.concatenate([steps, -steps]))
+        outputs, moved = ladder(sampler, x, np.array([j]), np.concatenate([steps, -steps]))
         shifts = np.abs(moved - x[j]) / scale
-        sides, stepped = Sides.of(found[:, 0] / unit, shifts, centre, noise).unmasked()
+        sides, stepped = Sides.of(outputs[:, 0] / unit, shifts, centre, noise).unmasked()
         ladders.append(sides)
         stairs |= stepped
     limits = [_confirmed(*pair) for pair in zip(*map(_limits, ladders), strict=True)]

@@ -144,18 +144,18 @@ class PointSampler:
         if unmoved is None:
             unmoved = [self._real(value) for value in self._exact(self._centre)]
             self._unmoved[self.mp.prec] = unmoved
-        found = unmoved.copy()  # outputs that depend on no moved input are reused
+        outputs = unmoved.copy()  # outputs that depend on no moved input are reused
         if moved:
             for row, value in self._exact.near(self._centre, moved).items():
-                found[row] = self._real(value)
-        return found
+                outputs[row] = self._real(value)
+        return outputs
 
     def reached(self, unit: Unit, m: int) -> list[int]:
         """Return the outputs, of `m`, that may depend on all inputs of a unit."""
-        found = set(range(m))
+        outputs = set(range(m))
         if self._exact is not None:
-            found.intersection_update(*map(self._exact.reached, unit))
-        return sorted(found)
+            outputs.intersection_update(*map(self._exact.reached, unit))
+        return sorted(outputs)
 
     def restart(self, seconds: float) -> None:
         """Restart the time budget."""
@@ -220,14 +220,14 @@ class Stage:
 
     def moved(self, *moves: tuple[int, int]) -> list[MpReal]:
         """Return the outputs with inputs, or none, moved by whole multiples of their steps."""
-        found = self._seen.get(moves)
-        if found is None:
+        outputs = self._seen.get(moves)
+        if outputs is None:
             with self.mp.workdps(self.digits):
-                found = self.sampler.values({i: k * self.steps[i] for i, k in moves})
+                outputs = self.sampler.values({i: k * self.steps[i] for i, k in moves})
             # First differences move each input only once, and there may be many: do not store them.
             if self._order > 1 or len(moves) != 1:
-                self._seen[moves] = found
-        return found
+                self._seen[moves] = outputs
+        return outputs
 
     def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
         """Return the differences of some outputs for one unit; of all if `rows` is None."""
@@ -238,14 +238,14 @@ class Stage:
         with self.mp.workdps(self.digits):
             area = self.mp.fprod(self.steps[i] for i in unit)
             values = {moves: self.moved(*moves) for moves in {(): 0, **sides[1], **sides[0]}}
-            found = {}
+            samples = {}
             for row in range(len(self.moved())) if rows is None else rows:
                 at = {moves: outputs[row] for moves, outputs in values.items()}
                 left, right, centre = (self._total(terms, at) / area for terms in (*sides, both))
                 noise = self.noise(area, *at.values())
                 gaps = (abs(at[end] - at[()]) for end in ends)
-                found[row] = Sample(left, right, centre / over, noise, *gaps)
-            return found
+                samples[row] = Sample(left, right, centre / over, noise, *gaps)
+            return samples
 
     def _total(self, terms: Terms, at: Mapping[Moves, MpReal]) -> MpReal:
         return sum((weight * at[moves] for moves, weight in terms.items()), self.mp.zero)

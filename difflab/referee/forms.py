@@ -66,32 +66,32 @@ class RefereeProgram:
     @cached_property
     def users(self) -> list[list[int]]:
         """The values that use each value."""
-        found: list[list[int]] = [[] for _ in range(self.size)]
+        users: list[list[int]] = [[] for _ in range(self.size)]
         for slot, step in self.steps.items():
             for arg in step.args:
-                found[arg].append(slot)
-        return found
+                users[arg].append(slot)
+        return users
 
     def reach(self, moved: Sequence[int]) -> list[int]:
         """Return the steps that depend on the packed inputs `moved`, in topological order."""
-        users, found = self.users, set[int]()
+        users, reached = self.users, set[int]()
         for position in moved:
             slot, within = self.inputs[position]
             elements = self.elements
-            found.update(
+            reached.update(
                 [
                     user
                     for user in users[slot]
                     if within < 0 or elements.get(user, -1) in (-1, within)
                 ]
             )
-        front = list(found)
+        front = list(reached)
         while front:
             for user in users[front.pop()]:
-                if user not in found:
-                    found.add(user)
+                if user not in reached:
+                    reached.add(user)
                     front.append(user)
-        return sorted(found)
+        return sorted(reached)
 
 
 def referee_program(function: Function) -> RefereeProgram:
@@ -114,7 +114,7 @@ def referee_program(function: Function) -> RefereeProgram:
 def by_nodes(function: Function) -> RefereeProgram:
     """Return a step for each node of the graph."""
     graph = function.graph
-    found = RefereeProgram(
+    program = RefereeProgram(
         len(graph),
         {step.node: step for step in _steps(function)},
         {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
@@ -127,17 +127,19 @@ def by_nodes(function: Function) -> RefereeProgram:
     )
     inputs = set(function.input_nodes)
     elements = element_indices(graph).tolist()
-    found.elements.update(
+    program.elements.update(
         (node, elements[node])
-        for node, step in found.steps.items()
+        for node, step in program.steps.items()
         if elements[node] >= 0 and inputs.issuperset(step.args)
     )
     start = 0
     for node, shape in zip(function.outputs, function.output_shapes, strict=True):
         size = math.prod(shape)
-        found.outputs.setdefault(node, []).append(ProgramOutput(range(start, start + size), shape))
+        program.outputs.setdefault(node, []).append(
+            ProgramOutput(range(start, start + size), shape)
+        )
         start += size
-    return found
+    return program
 
 
 def _by_scalars(function: Function) -> RefereeProgram:
@@ -151,7 +153,7 @@ def _by_scalars(function: Function) -> RefereeProgram:
     )
     program = unrolled(schedule, MOST_STEPS)
     slots = [step.node for step in program.steps] + list(program.known)
-    found = RefereeProgram(
+    scalars = RefereeProgram(
         max([function.n - 1, *slots]) + 1,
         {step.node: step for step in program.steps},
         {slot: _constant(value) for slot, value in program.known.items()},
@@ -159,8 +161,8 @@ def _by_scalars(function: Function) -> RefereeProgram:
     )
     cells = [cell for output in program.outputs for cell in output.ravel().tolist()]
     for row, cell in enumerate(cells):
-        found.outputs.setdefault(cell, []).append(ProgramOutput([row], ()))
-    return found
+        scalars.outputs.setdefault(cell, []).append(ProgramOutput([row], ()))
+    return scalars
 
 
 def _steps(function: Function) -> list[ScheduledStep]:

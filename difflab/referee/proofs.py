@@ -200,8 +200,8 @@ def combined(reference: Reference, proof: Proof) -> Reference:
     proved = proof.proved
     if not proved.any():
         return reference
-    found = reference.regularity != str(Regularity.UNRESOLVED)
-    opposed = proved & found & ~_consistent(reference, proof)
+    resolved = reference.regularity != str(Regularity.UNRESOLVED)
+    opposed = proved & resolved & ~_consistent(reference, proof)
     taken = proved & ~opposed
     exact, left, right = (
         np.where(taken, proof.exact, part)

@@ -184,9 +184,9 @@ class Referee:
         if _INPUT * len(point) > timeout > 0:
             raise MethodTimeout(f"{len(point):,} inputs are too many for {timeout:g} s")
         values = ExactValues(function, context=own_context())
-        found = cls(values, point, order=order, timeout=timeout)
-        found._spent = perf_counter() - began
-        return found
+        referee = cls(values, point, order=order, timeout=timeout)
+        referee._spent = perf_counter() - began
+        return referee
 
     def reference(self) -> Reference:
         """Return the derivative with its error bounds and regularity.
@@ -209,8 +209,8 @@ class Referee:
             proof = prove(self._graph.function, self._point, self._order, seconds)
             self._spent += perf_counter() - began
         proved = proof is not None and bool(proof.proved.all())
-        found = self._in_time(proved) if self._slow else self._by_differences(proved)
-        return found if proof is None else combined(found, proof)
+        differences = self._in_time(proved) if self._slow else self._by_differences(proved)
+        return differences if proof is None else combined(differences, proof)
 
     def _in_time(self, proved: bool) -> Reference:
         """Return the derivative by differences, from a process that is stopped at the limit."""
@@ -218,15 +218,15 @@ class Referee:
         assert self._graph is not None
         try:
             asked = self._graph.function, self._point, self._order, seconds, proved
-            found, self._level = in_process(_differences, *asked, timeout=seconds, grace=_GRACE)
+            reference, self._level = in_process(_differences, *asked, timeout=seconds, grace=_GRACE)
         except MethodTimeout:
             self._timeout, limit = 0.0, self._timeout  # without an evaluation
             if not proved:
                 message = f"one evaluation takes longer than the time limit of {limit:g} s"
                 raise MethodTimeout(message) from None
             self._patience = 0.0
-            found = self._without_values()
-        return found  # type: ignore[no-any-return]
+            reference = self._without_values()
+        return reference  # type: ignore[no-any-return]
 
     def _by_differences(self, proved: bool) -> Reference:
         """Return the derivative by differences; if all is `proved`, values may be missing.
@@ -346,9 +346,9 @@ class Referee:
         if not missing or seconds <= 0:
             return {}
         asked = self._graph.function, self._point, self._order, self._level, missing, seconds
-        found: dict[EntryKey, float]
-        found = in_process(_sensitivity, *asked, timeout=seconds, grace=_GRACE)
-        return found
+        changes: dict[EntryKey, float]
+        changes = in_process(_sensitivity, *asked, timeout=seconds, grace=_GRACE)
+        return changes
 
     def _largest_change(self, key: EntryKey) -> float:
         if not self._stages:

@@ -182,10 +182,10 @@ class Refinement:
             bool(abs(new - old) <= self.mp.mpf(10) ** -30 * abs(new))
             for new, old in zip(stage.moved(), first, strict=True)
         ]
-        found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
+        slopes = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
         residuals = [
             abs(gap)
-            for gap in self._gaps(1, found, stage.along(*symmetric([self._weights] * self.order)))
+            for gap in self._gaps(1, slopes, stage.along(*symmetric([self._weights] * self.order)))
         ]
         least = self.mp.mpf(10) ** -DIGITS
         for key, (sample, *_) in self._history.items():
@@ -198,13 +198,13 @@ class Refinement:
                     )
 
     def _gaps(
-        self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]
+        self, level: int, slopes: dict[EntryKey, MpReal], along: Sequence[MpReal]
     ) -> list[MpReal]:
-        """Return a joint difference minus its prediction by the elements in `found`."""
+        """Return a joint difference minus its prediction by the elements in `slopes`."""
         stage = self._stage(level)
         gaps = list(along)
         with self.mp.workdps(stage.digits):
-            for key, value in found.items():
+            for key, value in slopes.items():
                 gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
         return gaps
 
@@ -265,8 +265,8 @@ class Refinement:
         noises = [sample.noise for sample in self._history[key]]
         sides = []
         for side in range(2):
-            found = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
-            sides.append(self.mp.nan if found.value is None else found.value)
+            slope = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
+            sides.append(self.mp.nan if slope.value is None else slope.value)
         return DerivativeEntry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
 
     def _undefined_rows(self) -> None:
@@ -277,8 +277,8 @@ class Refinement:
             if self.defined(row):
                 continue
             history.append(self._stage(1).sample(self.units[position], [row])[row])
-            found = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
-            value = mp.nan if found.value is None else found.value
+            symmetric_limit = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
+            value = mp.nan if symmetric_limit.value is None else symmetric_limit.value
             self.entries[key] = DerivativeEntry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
 
     def _judge_joint(self) -> None:
@@ -290,21 +290,21 @@ class Refinement:
         if len(self._weights) < 2:
             return
         mp = self.mp
-        found = {key: e.value for key, e in self.entries.items() if mp.isfinite(e.value)}
-        coarse, fine = (self._left_over(level, found) for level in range(2))
+        slopes = {key: e.value for key, e in self.entries.items() if mp.isfinite(e.value)}
+        coarse, fine = (self._left_over(level, slopes) for level in range(2))
         drop = mp.mpf(10) ** -_JOINT
         for row, (before, after) in enumerate(zip(coarse, fine, strict=True)):
             if self.defined(row):
                 self.linear[row] = bool(after[0] <= max(drop * before[0], after[1]))
 
-    def _left_over(self, level: int, found: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
+    def _left_over(self, level: int, slopes: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
         """Return the joint direction's residual per step, and the size below which it is noise."""
         mp, stage = self.mp, self._stage(level)
         ahead = product([FORWARD] * self.order, [self._weights] * self.order)
-        gaps = self._gaps(level, found, stage.along(ahead))
+        gaps = self._gaps(level, slopes, stage.along(ahead))
         scale = max(stage.steps) ** self.order
         sizes = [mp.mpf(0)] * len(gaps)
-        for key, value in found.items():
+        for key, value in slopes.items():
             weight = stage.weight(self.units[key[1]], self._weights)
             sizes[key[0]] += abs(value * weight)
         negligible = mp.mpf(10) ** -_NEGLIGIBLE

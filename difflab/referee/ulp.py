@@ -104,8 +104,8 @@ def rough_ulps(value: NDArray[float64], truth: NDArray[float64]) -> NDArray[floa
     [2.0, nan]
     """
     with np.errstate(all="ignore"):
-        found: NDArray[float64] = np.abs(value - truth) / np.spacing(np.abs(truth))
-    return found
+        ulps: NDArray[float64] = np.abs(value - truth) / np.spacing(np.abs(truth))
+    return ulps
 
 
 def errors(value: NDArray[float64], truth: NDArray[Any], dtype: FloatFormat = DOUBLE) -> Errors:
@@ -124,8 +124,8 @@ def errors(value: NDArray[float64], truth: NDArray[Any], dtype: FloatFormat = DO
     """
     pairs = zip(value.ravel().tolist(), truth.flat, strict=True)
     distances = [_distances(v, exact(t), dtype) for v, t in pairs]
-    found = np.array(distances, dtype=float64).reshape(-1, 3)
-    absolute, relative, ulps = (found[:, column].reshape(value.shape) for column in range(3))
+    columns = np.array(distances, dtype=float64).reshape(-1, 3)
+    absolute, relative, ulps = (columns[:, column].reshape(value.shape) for column in range(3))
     return Errors(absolute, relative, ulps)
 
 
@@ -151,10 +151,10 @@ def largest_errors(
     exists = ~np.isnan(truth)
     zero = np.array([exact(t) == 0 for t in precise.flat], dtype=bool).reshape(truth.shape)
     nonzero = exists & ~zero
-    found = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
+    pairs = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
     absolute, relative, ulps = (
         np.where(index, np.where(visible, part, 0.0), -math.inf).max((-2, -1), initial=-math.inf)
-        for part, index in found
+        for part, index in pairs
     )
     return absolute, relative, ulps
 

@@ -222,8 +222,8 @@ class ExactValues:
             self._cone = (key, self._program.reach(key))
         outputs = self._program.outputs
         slots = (self._program.inputs[position][0], *self._cone[1])
-        found = [output for slot in slots for output in outputs.get(slot, ())]
-        return sorted({row for output in found for row in output.rows})
+        reached = [output for slot in slots for output in outputs.get(slot, ())]
+        return sorted({row for output in reached for row in output.rows})
 
     def _evaluate(self, values: list[Any], slots: Any) -> None:
         """Compute the values of steps, given in topological order."""
@@ -286,16 +286,16 @@ class ExactValues:
 
     def _read(self, values: list[Any], slots: Any) -> dict[int, MpReal]:
         """Return the flattened outputs among the values at `slots`, keyed by row."""
-        found: dict[int, MpReal] = {}
+        outputs: dict[int, MpReal] = {}
         for slot in slots:
             for rows, shape in self._program.outputs.get(slot, ()):
                 value = values[slot]
                 if shape:
                     value = np.broadcast_to(np.asarray(value, dtype=object), shape)
-                    found.update(zip(rows, value.ravel().tolist(), strict=True))
+                    outputs.update(zip(rows, value.ravel().tolist(), strict=True))
                 else:
-                    found[rows[0]] = value.item() if isinstance(value, np.ndarray) else value
-        return found
+                    outputs[rows[0]] = value.item() if isinstance(value, np.ndarray) else value
+        return outputs
 
 
 def own_context() -> Any:

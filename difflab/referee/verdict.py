@@ -136,16 +136,16 @@ def judge(
     >>> judge(Estimate(np.array([[12e-12]]), None, 0), truth, Family.AUTOMATIC).verdict.value
     'disagree'
     """
-    found = _Entries(estimate, reference, family, dtype).judged()
+    verdicts = _Entries(estimate, reference, family, dtype).judged()
     accused = [
         index
-        for index, (verdict, _) in found.items()
+        for index, (verdict, _) in verdicts.items()
         if verdict is Verdict.DISAGREE and _excusable(index, reference)
     ]
     if accused and sensitivity is not None:
-        found.update(_excused(accused, sensitivity, estimate.value, reference, dtype.eps / EPS))
-    index = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
-    verdict, reason = found[index] if index is not None else (Verdict.AGREE, "")
+        verdicts.update(_excused(accused, sensitivity, estimate.value, reference, dtype.eps / EPS))
+    index = max(verdicts, key=lambda key: _GRAVITY.index(verdicts[key][0]), default=None)
+    verdict, reason = verdicts[index] if index is not None else (Verdict.AGREE, "")
     distances = errors(
         np.asarray(estimate.value, dtype=float64).reshape(reference.exact.shape),
         reference.exact,
@@ -158,7 +158,7 @@ def judge(
     return Judgement(verdict, reason, index, *sizes)
 
 
-def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
+def _proof(verdict: Verdict, distances: Errors, reference: Reference) -> str:
     """Return a text of the proved bound on the error: of every element, or of a wrong one.
 
     The bounds are rounded outward. Where the derivative is zero they are absolute.
@@ -167,7 +167,7 @@ def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
         return ""
     truth = reference.jacobian
     spacing = np.where(truth == 0, 1.0, np.spacing(np.abs(truth)))
-    distance = np.where(truth == 0, found.absolute, found.ulps)
+    distance = np.where(truth == 0, distances.absolute, distances.ulps)
     own = reference.bounds / spacing  # of the referee
     if not np.isfinite(distance + own).all():
         return ""
@@ -278,12 +278,12 @@ class _Entries:
         """Return a verdict and its reason for every element that does not agree."""
         regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
         plain = regular & reproduced(self.value, self.truth, self.rtol)
-        found: dict[EntryIndex, tuple[Verdict, str]] = {}
+        verdicts: dict[EntryIndex, tuple[Verdict, str]] = {}
         for row, column in np.argwhere(~plain).tolist():
             verdict, reason = self._entry((row, column))
             if verdict is not Verdict.AGREE:
-                found[row, column] = (verdict, reason)
-        return found
+                verdicts[row, column] = (verdict, reason)
+        return verdicts
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
         regularity = Regularity(self.reference.regularity[index])

@@ -145,11 +145,12 @@ class Equation:
     def require_like_unknowns(self) -> None:
         """Raise `ShapeError` unless the result has the structure and shapes of the unknowns."""
         shapes = self.run.function.input_shapes[: self.count]
-        found = self.run.function.output_shapes
-        if self.run.structure != self.structure or tuple(found) != tuple(shapes):
+        returned = self.run.function.output_shapes
+        if self.run.structure != self.structure or tuple(returned) != tuple(shapes):
             raise ShapeError(
-                f"the function of {self.name} returns {self.run.structure} of shapes"
-                f" {list(found)}, and the unknowns are {self.structure} of shapes {list(shapes)}",
+                f"the function of {self.name} returns {self.run.structure} of"
+                f" shapes {list(returned)}, and the unknowns are {self.structure} of"
+                f" shapes {list(shapes)}",
                 hint="as many equations as unknowns: return what x0 looks like",
             )
 
@@ -171,13 +172,13 @@ def _array(numbers: Any) -> Any:
     return np.stack(rows)
 
 
-def stacked(found: Any, structure: Structure, shapes: Sequence[Shape]) -> Any:
+def stacked(elements: Any, structure: Structure, shapes: Sequence[Shape]) -> Any:
     """Return a list of the elements of a vector, which are the only unknowns, as that vector."""
     vector = structure == LEAF and len(shapes[0]) == 1
-    if not vector or not isinstance(found, list | tuple):
-        return found
-    leaves, _ = flatten(found)
-    return np.stack(leaves) if {np.shape(leaf) for leaf in leaves} == {()} else found
+    if not vector or not isinstance(elements, list | tuple):
+        return elements
+    leaves, _ = flatten(elements)
+    return np.stack(leaves) if {np.shape(leaf) for leaf in leaves} == {()} else elements
 
 
 def _precision(leaf: Any) -> Precision:
@@ -234,8 +235,8 @@ def unknowns(
         There is no solution, or it has no derivative; where the values are known.
     """
     values = [*equation.values, *more]
-    found = solved(equation, values, make, derivative, *details)
-    leaves = known_values(found)
+    outputs = solved(equation, values, make, derivative, *details)
+    leaves = known_values(outputs)
     if leaves is not None:
         *x, steps, correction, change = leaves
         if not all(np.isfinite(leaf).all() for leaf in x):
@@ -247,14 +248,14 @@ def unknowns(
                 " no derivative by the parameters",
                 hint="solutions coincide there; derivative='unrolled' gives the value",
             )
-    pairs = zip(found, equation.precisions, strict=False)
-    return [*(in_precision(*pair) for pair in pairs), *found[equation.count :]]
+    pairs = zip(outputs, equation.precisions, strict=False)
+    return [*(in_precision(*pair) for pair in pairs), *outputs[equation.count :]]
 
 
-def known_values(found: Sequence[Any]) -> list[Any] | None:
+def known_values(values: Sequence[Any]) -> list[Any] | None:
     """Return the arrays of values; None if one is traced and unknown."""
     leaves = []
-    for value in found:
+    for value in values:
         known = getattr(value, "__difflab_value__", None)
         leaves.append(value if known is None else known())
     return None if any(leaf is None for leaf in leaves) else leaves

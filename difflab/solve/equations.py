@@ -116,16 +116,16 @@ def root(
     >>> def meet(x, p):
     ...     return {"u": x["u"] * x["v"] - p[0], "v": x["u"] + x["v"] - p[1]}
     >>> first = {"u": 1.0, "v": 5.0}
-    >>> found = dl.solve.root(meet, first, (6.0, 5.0)).x
-    >>> round(float(found["u"]), 12), round(float(found["v"]), 12)
+    >>> solution = dl.solve.root(meet, first, (6.0, 5.0)).x
+    >>> round(float(solution["u"]), 12), round(float(solution["v"]), 12)
     (2.0, 3.0)
     """
     require_tolerances("root", tol=tol)
     require_count(maxiter, "maxiter", "root")
     equation = Equation("root", f, x0, params)
     equation.require_like_unknowns()
-    found = unknowns(equation, _newton, derivative, float(tol), int(maxiter))
-    return result(equation, found)
+    solution = unknowns(equation, _newton, derivative, float(tol), int(maxiter))
+    return result(equation, solution)
 
 
 def _newton(function: Function, tol: float, maxiter: int) -> tuple[Function, Rule]:
@@ -134,10 +134,10 @@ def _newton(function: Function, tol: float, maxiter: int) -> tuple[Function, Rul
     return Newton(equations, tol, maxiter).function(), Implicit("root", equations)
 
 
-def result(equation: Equation, found: list[Any]) -> OptimizeResult:
+def result(equation: Equation, solution: list[Any]) -> OptimizeResult:
     """Return the result of a solver, given its outputs."""
     count = equation.count
-    x, steps = found[:count], found[count]
+    x, steps = solution[:count], solution[count]
     fun = computed(equation.run.function, [*x, *equation.values[count:]])
     traced = hasattr(steps, "__difflab_apply__")
     finite = sum(0.0 * np.sum(leaf) for leaf in x) == 0.0
@@ -211,16 +211,16 @@ def fixed_point(
     equation = Equation("fixed_point", f, x0, params)
     equation.require_like_unknowns()
     limits = float(xtol), int(maxiter)
-    found = unknowns(equation, _picard, derivative, equation.count, *limits)
-    return unflatten(equation.structure, found[: equation.count])
+    solution = unknowns(equation, _picard, derivative, equation.count, *limits)
+    return unflatten(equation.structure, solution[: equation.count])
 
 
 def _picard(function: Function, count: int, xtol: float, maxiter: int) -> tuple[Function, Rule]:
     """Return the iteration of a fixed point, and the rule of its solution."""
 
     def change(nodes: list[Node]) -> list[Node]:
-        found = inlined(function, nodes)
-        return [after - before for after, before in zip(found, nodes, strict=False)]
+        following = inlined(function, nodes)
+        return [after - before for after, before in zip(following, nodes, strict=False)]
 
     equations = Equations(Contents(composed(change, function.input_shapes)))
     return Picard(equations, xtol, maxiter).function(), Implicit("fixed_point", equations)
@@ -273,8 +273,8 @@ def linear(a: Any, b: Any, *params: Any) -> Any:
     if callable(a):
         equation = Equation("linear", a, b, params)
         equation.require_like_unknowns()
-        found = solved(equation, equation.values, _matrix, "implicit", equation.count)
-        x = [in_precision(*pair) for pair in zip(found, equation.precisions, strict=True)]
+        solution = solved(equation, equation.values, _matrix, "implicit", equation.count)
+        x = [in_precision(*pair) for pair in zip(solution, equation.precisions, strict=True)]
         answer = unflatten(equation.structure, x)
     else:
         if params:

@@ -123,8 +123,8 @@ def quad(
         raise InputError("the function of quad returns no numbers")
     values = [*ends, *equation.values[1:]]
     limits = float(epsabs), float(epsrel), int(limit)
-    found = solved(equation, values, _quadrature, derivative, *limits)
-    known = known_values(found)
+    integral = solved(equation, values, _quadrature, derivative, *limits)
+    known = known_values(integral)
     if known is not None and not all(np.isfinite(leaf).all() for leaf in known[:-2]):
         error, count = float(known[-2]), int(known[-1])
         reason = f"the error is about {error:.2g}" if np.isfinite(error) else "f is not finite"
@@ -133,7 +133,7 @@ def quad(
             hint="divide the interval at singular points, or allow a larger error (epsabs, epsrel)"
             " or more intervals (limit)",
         )
-    return equation.run.result(equation.run.typed(found)), found[-2]
+    return equation.run.result(equation.run.typed(integral)), integral[-2]
 
 
 def _quadrature(

@@ -182,8 +182,8 @@ def ivp(
         return (state, following), (state, statistics)
 
     if t_eval is None:  # a loop of one step costs more than the step
-        _, found = interval((problem.first, 0.0), problem.span)
-        states, statistics = (np.reshape(part, (1, -1)) for part in found)
+        _, end = interval((problem.first, 0.0), problem.span)
+        states, statistics = (np.reshape(part, (1, -1)) for part in end)
     else:
         pairs = np.stack([starts, times], axis=1)
         _, (states, statistics) = scan(interval, (problem.first, 0.0), pairs)
@@ -241,14 +241,14 @@ class _Problem:
         sizes = [value.shape for value in constants]
         self.rate = _over_unit_interval(run.function, self.shapes, sizes)
 
-    def _leaves(self, found: Any) -> list[Any]:
+    def _leaves(self, result: Any) -> list[Any]:
         """Return the leaves of a result of f; of a vector, a list of its elements is one, too."""
-        if any(map(is_complex, found if isinstance(found, list | tuple) else [found])):
+        if any(map(is_complex, result if isinstance(result, list | tuple) else [result])):
             raise InputError(
                 "f of ivp is complex",
                 hint="solve for the real and the imaginary part, as elements of y",
             )
-        leaves, structure = flatten(stacked(found, self.structure, self.shapes))
+        leaves, structure = flatten(stacked(result, self.structure, self.shapes))
         shapes = [np.shape(leaf) for leaf in leaves]
         if structure != self.structure or shapes != self.shapes:
             raise ShapeError(

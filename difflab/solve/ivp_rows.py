@@ -132,8 +132,8 @@ def _sweep(rate: Contents, settings: System) -> Primitive:
     integrator = _integrator(rate, settings)
 
     def run(y: Any, theta: Any, h: Any, bar: Any) -> Any:
-        found = integrator.back(np.array(y), np.array(theta), float(h), np.array(bar))
-        return np.concatenate(found)
+        cotangents = integrator.back(np.array(y), np.array(theta), float(h), np.array(bar))
+        return np.concatenate(cotangents)
 
     rule = custom(partial(_sweep_jvp, system), partial(_sweep_vjp, system))
     return _with_examples("ivp_vjp", run, [(n,), (p,), (), (n,)], n + p, rule)
@@ -196,8 +196,8 @@ def _tangent(system: System, args: Sequence[Node], dots: Sequence[Node]) -> Node
     y, theta, h = args
     n, _ = system.sizes
     wide = [joined(y, dots[0]), joined(theta, dots[1])]
-    found: Node = integrated(_with_tangents(system), wide[0], wide[1], h)[n : 2 * n]
-    return found
+    tangent: Node = integrated(_with_tangents(system), wide[0], wide[1], h)[n : 2 * n]
+    return tangent
 
 
 def _by_sensitivities(system: System, y: Node, theta: Node, h: Node, bar: Node) -> list[Node]:
@@ -222,8 +222,8 @@ def _by_sensitivities(system: System, y: Node, theta: Node, h: Node, bar: Node) 
     whole = composed(wide, [(), (size,), (p,)])
     forward = replace(system, rate=whole, controlled=size)
     first = joined(y, zeros(y.builder, [(count * n,)])[0] + seeds[:, :n].reshape(-1))
-    found = integrated(forward, first, theta, h)
-    bars: Any = np.reshape(found[n:size], (count, n)) @ bar
+    sensitivities = integrated(forward, first, theta, h)
+    bars: Any = np.reshape(sensitivities[n:size], (count, n)) @ bar
     return [bars[:n], bars[n:]]
 
 
@@ -235,8 +235,8 @@ def _sweep_jvp(system: System, dots: Sequence[Node], y: Node, *args: Node) -> No
     n, p = system.sizes
     state, theta, h, bar = args
     wide = [joined(state, dots[0]), joined(theta, dots[1])]
-    found = _swept(_with_tangents(system), *wide, h, joined(dots[3], bar))
-    whole: Node = joined(found[0][:n], found[1][:p])
+    cotangents = _swept(_with_tangents(system), *wide, h, joined(dots[3], bar))
+    whole: Node = joined(cotangents[0][:n], cotangents[1][:p])
     return whole
 
 
@@ -247,5 +247,5 @@ def _sweep_vjp(system: System, w: Node, y: Node, *args: Node) -> list[Node | Non
     state, theta, h = values
     pushed = _tangent(system, values, [w[:n], w[n:]])
     wide = [joined(state, w[:n]), joined(theta, w[n:])]
-    found = _swept(_with_tangents(system), *wide, h, joined(0.0 * bar, bar))
-    return [found[0][:n], found[1][:p], None, pushed]
+    cotangents = _swept(_with_tangents(system), *wide, h, joined(0.0 * bar, bar))
+    return [cotangents[0][:n], cotangents[1][:p], None, pushed]

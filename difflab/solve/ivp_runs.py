@@ -234,12 +234,12 @@ def _continuous(system: System) -> Function:
         first = where(length > 0.0, length, after - before)
         whole = joined(y, bar, total)
         most = float(system.max_steps) + 0.0 * before
-        s, last, found, *_ = inlined(go, [-after, -before, first, whole, theta, most])
+        s, last, solution, *_ = inlined(go, [-after, -before, first, whole, theta, most])
         reached = where(s >= -before, 1.0, np.nan)
         return [
             where(after > before, last, length),
-            reached * found[n : 2 * n],
-            reached * found[2 * n :],
+            reached * solution[n : 2 * n],
+            reached * solution[2 * n :],
         ]
 
     return composed(back, _shapes(n, p))

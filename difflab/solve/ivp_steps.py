@@ -133,8 +133,8 @@ def advance(system: System) -> Function:
         start, end, h, y, theta, limit = nodes
         zero = 0.0 * limit
         slope = 0.0 * y if system.method == "taylor" else _rate(system, theta, start, y)
-        found = append_while_loop(loop, [start, h, y, zero, zero, slope, end, limit, theta])
-        return found[:5]
+        carry = append_while_loop(loop, [start, h, y, zero, zero, slope, end, limit, theta])
+        return carry[:5]
 
     return composed(run, [(), (), (), (n,), (p,), ()])
 
@@ -222,8 +222,8 @@ def joined(*vectors: Any) -> Any:
 
 
 def _rate(system: System, theta: Node, s: Node, y: Node) -> Node:
-    (found,) = inlined(system.rate, [s, y, theta])
-    return found
+    (rate,) = inlined(system.rate, [s, y, theta])
+    return rate
 
 
 def _slopes(
@@ -255,9 +255,9 @@ def _series(rate: Function, order: int) -> Function:
     time, state, _ = rate.input_nodes
     terms = solution_terms(sweep, time, state, rate.outputs[0], order)
     zero = sweep.constant(0)
-    found = [spread(zero if t is None else t, rate.output_shapes[0]).id for t in terms]
+    outputs = [spread(zero if t is None else t, rate.output_shapes[0]).id for t in terms]
     names = [f"y{k}" for k in range(1, order + 1)]
-    return Function.build(sweep.builder, rate.input_nodes, found, names)
+    return Function.build(sweep.builder, rate.input_nodes, outputs, names)
 
 
 def _polynomial(derivatives: Sequence[Node], y: Node, h: Node) -> Any:

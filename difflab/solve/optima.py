@@ -126,8 +126,8 @@ def minimize(
         raise ShapeError("the function of minimize returns a number")
     more = [] if bounds is None else _leaves(equation, bounds)
     details = equation.count, bool(more), float(tol), int(maxiter)
-    found = unknowns(equation, _descent, derivative, *details, more=more)
-    return result(equation, found)
+    solution = unknowns(equation, _descent, derivative, *details, more=more)
+    return result(equation, solution)
 
 
 def _descent(
@@ -146,7 +146,7 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
         sides = [bounds.lb, bounds.ub]
     else:
         sides = _pairs(bounds, shapes)
-    found: list[Any] = []
+    flat: list[Any] = []
     for given, missing in zip(sides, (-np.inf, np.inf), strict=True):
         side = given
         if isinstance(side, list) and equation.structure == LEAF:
@@ -161,8 +161,8 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
             )
         for leaf, shape in zip(leaves, shapes, strict=True):
             value = as_float64(leaf, "a bound of minimize")
-            found.append(arrays.broadcast_to(value, shape) if value.shape != shape else value)
-    lower, upper = (known_values(found[k * len(shapes) :][: len(shapes)]) for k in (0, 1))
+            flat.append(arrays.broadcast_to(value, shape) if value.shape != shape else value)
+    lower, upper = (known_values(flat[k * len(shapes) :][: len(shapes)]) for k in (0, 1))
     for low, high in zip(lower or [], upper or [], strict=lower is not None and upper is not None):
         if not np.all(low <= high):
             raise InputError(
@@ -170,7 +170,7 @@ def _leaves(equation: Equation, bounds: Any) -> list[Any]:
                 f" one {high}",
                 hint="write the lower bound first; None is no bound",
             )
-    return found
+    return flat
 
 
 def _bound_leaves(side: Any, missing: float) -> list[Any]:

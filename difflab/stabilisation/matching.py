@@ -46,8 +46,8 @@ def applied(form: Form, nodes: Mapping[str, Node]) -> Node:
     if not isinstance(form, str):
         return form(*nodes.values())
     function = _parsed(form)
-    found: Node = evaluate(function, [nodes[name] for name in function.inputs])[0]
-    return found
+    node: Node = evaluate(function, [nodes[name] for name in function.inputs])[0]
+    return node
 
 
 class GraphPattern:
@@ -63,8 +63,8 @@ class GraphPattern:
     >>> from difflab.primitives import exp
     >>> builder = Builder()
     >>> x = Node(builder, builder.input("x"))
-    >>> found = GraphPattern("exp(u) - 1").match(builder, (-1 + exp(x * x)).id)
-    >>> {name: builder.primitive(node.id) for name, node in found.items()}
+    >>> bound = GraphPattern("exp(u) - 1").match(builder, (-1 + exp(x * x)).id)
+    >>> {name: builder.primitive(node.id) for name, node in bound.items()}
     {'u': <primitive multiply>}
     """
 
@@ -126,8 +126,8 @@ class GraphPattern:
         if not parts:
             yield bound
             return
-        for found in self._matches(builder, parts[0], operands[0], bound):
-            yield from self._all(builder, parts[1:], operands[1:], found)
+        for extended in self._matches(builder, parts[0], operands[0], bound):
+            yield from self._all(builder, parts[1:], operands[1:], extended)
 
     def _readings(
         self, builder: Builder, row: Primitive, parts: tuple[int, ...], node: int
@@ -157,8 +157,8 @@ class GraphPattern:
         for wanted in parts if len(terms) > 2 else ():
             value = self.builder.constants.get(wanted, (None, None))[0]
             for place, (sign, term) in enumerate(terms if value is not None else ()):
-                found = number(builder, term)
-                if found is not None and sign * found == value:
+                constant = number(builder, term)
+                if constant is not None and sign * constant == value:
                     rest = signed_total(builder, terms[:place] + terms[place + 1 :])
                     apart = (builder.constant(value), rest)
                     yield apart if wanted == parts[0] else apart[::-1]

@@ -73,9 +73,9 @@ class ProvedRewrite:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rewrite as a dictionary of strict JSON values."""
-        found = asdict(self)
-        del found["span"]
-        return found
+        fields = asdict(self)
+        del fields["span"]
+        return fields
 
     def __str__(self) -> str:
         place = f"{self.where}  " if self.where else ""
@@ -129,7 +129,7 @@ class Stabilised:
     @cached_property
     def _line_starts(self) -> list[int]:
         text = self.plain.text or ""
-        return [0, *(found.end() for found in re.finditer("\n", text))]
+        return [0, *(match.end() for match in re.finditer("\n", text))]
 
     def _described(self, place: int) -> ProvedRewrite:
         rewrite, (digits, points) = self._rewrites[place], self._proofs[place]
@@ -197,11 +197,11 @@ def stabilise(
     Examples
     --------
     >>> import difflab as dl
-    >>> found = stabilise("log(exp(a) + exp(b)) - 1/(1 + exp(-a))")
-    >>> print(found)
+    >>> stabilised = stabilise("log(exp(a) + exp(b)) - 1/(1 + exp(-a))")
+    >>> print(stabilised)
     1:1  log(exp(a) + exp(b)) → logaddexp(a, b)  (equal to 60 digits at 3 points)
     1:24  1/(1 + exp(-a)) → sigmoid(a)  (equal to 60 digits at 3 points)
-    >>> dl.gradient(found.function)(1000.0, -1000.0).tolist()
+    >>> dl.gradient(stabilised.function)(1000.0, -1000.0).tolist()
     [1.0, 0.0]
     """
     if isinstance(expression, str):
@@ -239,13 +239,15 @@ def _points(function: Function, at: Mapping[str, Any] | None) -> list[list[Any]]
     from difflab.diagnose.point_check import checked_point
     from difflab.diagnose.points import choose_point
 
-    found = [] if at is None else [checked_point(function, at)]
+    points = [] if at is None else [checked_point(function, at)]
     for seed in SEEDS if function.n else ():
         try:
-            found.append(choose_point(function, seed))
+            points.append(choose_point(function, seed))
         except DomainError:
             break
-    return [[point[name] for name in function.inputs] for point in found or [{}] * (not function.n)]
+    return [
+        [point[name] for name in function.inputs] for point in points or [{}] * (not function.n)
+    ]
 
 
 class _Proof:
@@ -261,11 +263,11 @@ class _Proof:
 
     def at(self, points: Sequence[Sequence[Any]]) -> list[tuple[int | None, int]]:
         """Return for each rewrite the digits that agree at all points, and the number of points."""
-        found: list[list[int]] = [[] for _ in self.rewrites]
+        agreeing: list[list[int]] = [[] for _ in self.rewrites]
         for point in points if self.rewrites else ():
             for place, digits in self._agreement(point).items():
-                found[place].append(digits)
-        return [(min(digits, default=None), len(digits)) for digits in found]
+                agreeing[place].append(digits)
+        return [(min(digits, default=None), len(digits)) for digits in agreeing]
 
     def _agreement(self, point: Sequence[Any]) -> dict[int, int]:
         """Return the digits that agree at one point, for the rewrites that are defined there."""

@@ -116,9 +116,9 @@ class _Stabiliser:
         )
         numbers = builder.graph().numbers_after(outputs)
         return stable, tuple(
-            Rewrite(found.rule, found.before, int(numbers[found.after]))
-            for found in self.rewritten
-            if numbers[found.after] >= 0
+            Rewrite(applied.rule, applied.before, int(numbers[applied.after]))
+            for applied in self.rewritten
+            if numbers[applied.after] >= 0
         )
 
     def _copy(self, builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int:
@@ -144,9 +144,9 @@ class _Stabiliser:
             return None, node
         if row.signs != (1, 1) or any(map(self._minus, builder.arguments(node))):
             for rule in self.rules.get(row, ()):
-                found = self._applied(rule, node)
-                if found is not None and found != node:
-                    return rule, builder.spread(found, builder.shape(node))
+                replacement = self._applied(rule, node)
+                if replacement is not None and replacement != node:
+                    return rule, builder.spread(replacement, builder.shape(node))
         return self._cancelling(node) if len(row.signs) == 2 else (None, node)
 
     def _cancelling(self, node: int) -> tuple[Rule | None, int]:
@@ -160,10 +160,10 @@ class _Stabiliser:
             if sign == last or not self._may_cancel(term):
                 continue
             pair = (term, final) if sign > 0 else (final, term)
-            rule, found = self._stable(builder.emit(subtract, pair))
+            rule, replacement = self._stable(builder.emit(subtract, pair))
             if rule is not None:
                 rest = signed_total(builder, terms[:place] + terms[place + 1 :])
-                return rule, builder.emit(add, (rest, found))
+                return rule, builder.emit(add, (rest, replacement))
         return None, node
 
     def _may_cancel(self, node: int) -> bool:
@@ -189,10 +189,10 @@ class _Stabiliser:
 
     def _logarithm(self, node: int) -> int | None:
         """Append ``log(scale) + exponent``, with the logarithm in stable form."""
-        found = self.exponentials.logarithm(self.builder.arguments(node)[0])
-        if found is None:
+        parts = self.exponentials.logarithm(self.builder.arguments(node)[0])
+        if parts is None:
             return None
-        scale, exponent = found
+        scale, exponent = parts
         if scale is None:
             return exponent
         _, factor = self._stable(self.builder.emit(log, (scale,)))

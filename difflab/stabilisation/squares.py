@@ -91,5 +91,5 @@ def variance(builder: Builder, node: int) -> int | None:
         return None
     values = Node(builder, x)
     centred = values - spread_over(Node(builder, mean), values.shape, params["axes"])
-    found: Node = sum_(centred * centred, **params) / number_of
-    return found.id
+    mean_square: Node = sum_(centred * centred, **params) / number_of
+    return mean_square.id

@@ -52,15 +52,15 @@ class GraphSums:
         >>> sums.terms(builder.emit(add, (part, z))) == [x, y, z]
         True
         """
-        builder, found, pending = self.builder, [], [node]
+        builder, terms, pending = self.builder, [], [node]
         while pending:
             part = pending.pop()
             within = part == node or self.uses[part] == 1
             if within and signs(builder, part) == (1, 1):
                 pending += builder.arguments(part)[::-1]
             else:
-                found.append(part)
-        return found
+                terms.append(part)
+        return terms
 
     def packed(self, terms: list[int]) -> int | None:
         """Return the vector of `terms`; None if one of them is an array."""
@@ -80,19 +80,19 @@ def signed_terms(builder: Builder, node: int) -> list[SignedTerm]:
     >>> signed_terms(builder, node) == [(1, x), (1, y), (-1, z)]
     True
     """
-    found: list[SignedTerm] = []
+    terms: list[SignedTerm] = []
     pending = [(1, node)]
     while pending:
         sign, part = pending.pop()
         inner = signs(builder, part)
-        if inner and len(found) + len(pending) + len(inner) <= NEAR:
+        if inner and len(terms) + len(pending) + len(inner) <= NEAR:
             operands = builder.arguments(part)
             pending += [(sign * own, each) for own, each in zip(inner, operands, strict=True)]
         elif part in builder.constants and builder.constants[part][0] < 0:
-            found.append((-sign, builder.constant(-builder.constants[part][0])))
+            terms.append((-sign, builder.constant(-builder.constants[part][0])))
         else:
-            found.append((sign, part))
-    return found[::-1]
+            terms.append((sign, part))
+    return terms[::-1]
 
 
 def signed_total(builder: Builder, terms: list[SignedTerm]) -> int:

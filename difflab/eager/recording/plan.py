@@ -199,10 +199,10 @@ class BackwardPlan:
         self.maps = _maps(self, shape)
         self.recipes = tuple(recipe(m, arity) if callable(m) else None for m in self.maps)
         read: set[int] = set()
-        for found in (*self.maps, *self.recipes):
-            for each in found if isinstance(found, tuple) else (found,):
+        for entry in (*self.maps, *self.recipes):
+            for each in entry if isinstance(entry, tuple) else (entry,):
                 read |= each.reads if isinstance(each, Recipe) else frozenset()
-        self.computes = any(found is not None and not found.passes for found in self.recipes)
+        self.computes = any(entry is not None and not entry.passes for entry in self.recipes)
         self.keep = tuple((slot, arity if slot == 1 else slot - 2) for slot in sorted(read))
         self.blank: list[Any] = [None] * (arity + 2)
 
@@ -230,6 +230,6 @@ def _maps(plan: BackwardPlan, shape: Shape) -> tuple[Any, ...]:
         else:
             function = cotangent(entry, position, params, shapes, shape, pull_back)
         outputs = range(len(function.outputs))
-        found = _for_floats(function)
-        maps.append(tuple(recipe_of(found, output) for output in outputs))
+        converted = _for_floats(function)
+        maps.append(tuple(recipe_of(converted, output) for output in outputs))
     return tuple(maps)

@@ -155,8 +155,8 @@ class TapeOperation:
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""
-        found = self.kernels[xp] = self.row.unbatched_computer(xp, self.param_items)
-        return found
+        kernel = self.kernels[xp] = self.row.unbatched_computer(xp, self.param_items)
+        return kernel
 
     def module(self, args: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return the array module of the values.
@@ -400,11 +400,11 @@ def _operand(value: Any) -> Any:
         return value
     if hasattr(value, "__difflab_apply__"):
         raise OtherCarrierError(value)
-    found = as_numbers(value, OPERAND)
-    if is_complex(found):
-        raise OtherCarrierError(ComplexArray(found.real, found.imag))
-    found = as_reals(found, OPERAND)
-    return np.asarray(found) if isinstance(found, int | float) else found
+    operand = as_numbers(value, OPERAND)
+    if is_complex(operand):
+        raise OtherCarrierError(ComplexArray(operand.real, operand.imag))
+    operand = as_reals(operand, OPERAND)
+    return np.asarray(operand) if isinstance(operand, int | float) else operand
 
 
 def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None) -> Any:

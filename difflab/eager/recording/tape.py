@@ -282,14 +282,14 @@ class TapeStep:
 
 def history(last: TapeStep) -> list[TapeStep]:
     """Return the steps that a step depends on, itself included, in creation order."""
-    found = {last.number: last}
+    steps = {last.number: last}
     pending = [last]
     while pending:
         for edge in pending.pop().edges or ():
-            if isinstance(edge, TapeStep) and edge.number not in found:
-                found[edge.number] = edge
+            if isinstance(edge, TapeStep) and edge.number not in steps:
+                steps[edge.number] = edge
                 pending.append(edge)
-    return [found[number] for number in sorted(found)]
+    return [steps[number] for number in sorted(steps)]
 
 
 class Hook:

@@ -65,10 +65,10 @@ def show(step: TapeStep, bar: Any, kind: TensorType) -> Any:
     return bar
 
 
-def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
+def arrive(cotangents: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
     """Add cotangents to the gradients of leaves; gradients share no memory."""
     used = {id(seed)}
-    for leaf, bar in found:
+    for leaf, bar in cotangents:
         shared = id(bar) in used
         used.add(id(bar))
         if leaf.hooks:
@@ -246,8 +246,8 @@ class Calculator:
     ) -> tuple[Any, Any]:
         """Apply a linear map of arrays to a cotangent, and to its mask unless it is `final`."""
         part = Masked(self.masked(value, mask), mask, clean=True)
-        found = moved(self, part, move, final=final)
-        return found.value, found.mask
+        image = moved(self, part, move, final=final)
+        return image.value, image.mask
 
     def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
         """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
@@ -405,15 +405,15 @@ def _elementwise(
         slots[0] = value
     contributions: Contributions = []
     for entry, position in enumerate(plan.positions):
-        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[entry]
-        if numbers and found is not None:
-            found = recipe(plan.maps[entry], len(edges), numbers)
-        if found is None:
+        edge, shape, slope = edges[position], plan.shapes[position], plan.recipes[entry]
+        if numbers and slope is not None:
+            slope = recipe(plan.maps[entry], len(edges), numbers)
+        if slope is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
             continue
         bar, live = value, mask
-        if plan.computes and not found.passes:
-            bar = found.run(slots, calculator.kernels)
+        if plan.computes and not slope.passes:
+            bar = slope.run(slots, calculator.kernels)
         if selects:
             bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:

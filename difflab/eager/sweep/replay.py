@@ -168,9 +168,9 @@ def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulatio
     xp = module_of(seed)
     latest: Any = RECORDED_SWEEPS.get((root.plan, xp))
     if latest is not None:
-        found: Any = _quiet().run(latest, root, seed, keep)
-        if found is not None:
-            return found  # type: ignore[no-any-return]
+        cotangents: Any = _quiet().run(latest, root, seed, keep)
+        if cotangents is not None:
+            return cotangents  # type: ignore[no-any-return]
     tape = _walk(root)
     if tape is None:
         return None
@@ -191,11 +191,11 @@ def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulatio
 def _pull_back_of(tape: WalkedTape, seed: Any, xp: Any) -> SweepFunction | int:
     """Return the pull-back of tapes of this structure; `NEVER` if it computes too much."""
     on = GraphCalculator(tape.steps, seed, xp)
-    found = dict(pull_back(tape.steps[0], on.seed, keep=True, calculator=on, show=_no_hooks))
+    cotangents = dict(pull_back(tape.steps[0], on.seed, keep=True, calculator=on, show=_no_hooks))
     if on.computed_elements() > LARGEST:
         return NEVER
     # A leaf may be on the tape by an index alone, which has no derivative.
-    leaves = {leaf: found[leaf] for leaf in tape.leaves if leaf in found}
+    leaves = {leaf: cotangents[leaf] for leaf in tape.leaves if leaf in cotangents}
     return _sweep_function(tape.steps, leaves, on) if len(leaves) == len(tape.leaves) else NEVER
 
 
@@ -302,8 +302,8 @@ def _sweep_function(
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
     exec(code, scope)  # noqa: S102 - the source holds only numbers of steps and slots
-    found: SweepFunction = scope["sweep"]
-    return found
+    sweep: SweepFunction = scope["sweep"]
+    return sweep
 
 
 def _checks(

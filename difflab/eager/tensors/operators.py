@@ -160,13 +160,13 @@ class ViewedArray(Changes):
         step = self._edge
         MODE.enabled = self._recorded and not MODE.inference
         try:
-            found = self._view.applied(self._own(owner._data, owner._step, owner._storage))
+            view = self._view.applied(self._own(owner._data, owner._step, owner._storage))
         finally:
             MODE.enabled = before
-        data = found._data
+        data = view._data
         self._values = np.asarray(data) if isinstance(data, np.generic) else data
         if type(step) is not Accumulation:
-            _set_step(self, found._step)
+            _set_step(self, view._step)
 
     def __difflab_seen__(self, new: Any) -> None:
         """Do nothing: the values are read again, in the memory order of a view of the owner."""
@@ -203,8 +203,8 @@ def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         try:
             return apply_two(operation, self, other)
-        except OtherCarrierError as found:
-            return found.carrier.__difflab_apply__(row, (self, other), {})
+        except OtherCarrierError as error:
+            return error.carrier.__difflab_apply__(row, (self, other), {})
 
     return operator
 
@@ -356,8 +356,8 @@ def _product(a: Any, b: Any) -> Any:
     if len(left) == 2 == len(right) and left[1] == right[0]:
         try:
             return apply_two(OF_MATRICES, a, b)
-        except OtherCarrierError as found:
-            return found.carrier.__difflab_apply__(rows.matmul, (a, b), OF_MATRICES.params)
+        except OtherCarrierError as error:
+            return error.carrier.__difflab_apply__(rows.matmul, (a, b), OF_MATRICES.params)
     return arrays.matmul(a, b)
 
 

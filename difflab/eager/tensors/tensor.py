@@ -302,8 +302,8 @@ class Tensor(Conversions, Operators):
         home, origin = device_module(device), module_of(self._data)
         if home is origin:
             return self
-        found: Tensor = record(sent, (self,), {"home": home, "origin": origin})
-        return found
+        moved: Tensor = record(sent, (self,), {"home": home, "origin": origin})
+        return moved
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
         """Copy or pickle a leaf: its values, `requires_grad`, and its gradient."""
@@ -414,9 +414,9 @@ class Tensor(Conversions, Operators):
         root = self._step
         if not isinstance(root, TapeStep):
             return [(root, seed)]
-        found = None if create_graph else replayed(root, seed, keep=keep)
-        if found is not None:
-            return found
+        cotangents = None if create_graph else replayed(root, seed, keep=keep)
+        if cotangents is not None:
+            return cotangents
         xp = module_of(self._data)
         calculator = TensorCalculator(Tensor, xp) if create_graph else Calculator(xp)
         with np.errstate(all="ignore"):
@@ -452,15 +452,15 @@ class Tensor(Conversions, Operators):
 
     def _numbers(self, gradient: Any) -> Any:
         """Return a gradient that is not a tensor as an array of this tensor's dtype."""
-        found = as_reals(gradient, "the gradient of backward()")
-        if module_of(found).__name__ == JAX:
-            found = host_reals(found, "the gradient of backward()")
-        return module_of(found).array(found, self.dtype)
+        array = as_reals(gradient, "the gradient of backward()")
+        if module_of(array).__name__ == JAX:
+            array = host_reals(array, "the gradient of backward()")
+        return module_of(array).array(array, self.dtype)
 
     def __difflab_cast__(self, dtype: np.dtype[Any]) -> Tensor:
         """Return the values converted to `dtype`; derivatives flow through."""
-        found: Tensor = record(cast, (self,), {"dtype": dtype})
-        return found
+        converted: Tensor = record(cast, (self,), {"dtype": dtype})
+        return converted
 
 
 class TensorView(ViewedArray, Tensor):  # type: ignore[misc]  # every tensor has `_view`
