@@ -312,7 +312,7 @@ def _augmented(operator: str, name: str) -> Callable[[Any, Any], Any]:
     return augmented
 
 
-class Flat:
+class FlatElements:
     """The elements in row-major order: ``x.flat[k]`` reads, ``x.flat[k] = new`` writes."""
 
     def __init__(self, value: Any) -> None:
@@ -351,13 +351,13 @@ class InPlace:
     __ixor__ = _augmented("__xor__", "xor")
 
     @property
-    def flat(self) -> Flat:
+    def flat(self) -> FlatElements:
         """The elements in row-major order, to be read and written."""
-        return Flat(self)
+        return FlatElements(self)
 
     @flat.setter
     def flat(self, new: Any) -> None:
-        Flat(self)[:] = new
+        FlatElements(self)[:] = new
 
     def fill(self, value: Any) -> None:
         """Write one number to all elements."""

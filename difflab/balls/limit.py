@@ -43,14 +43,14 @@ SLOW = frozenset(
 
 
 @dataclass
-class _Limit:
+class _TimeLimit:
     until: float = math.inf
     seconds: float = math.inf
     progress: str = ""
     report: Callable[[str], None] | None = None
 
 
-_limit = _Limit()  # global, as FLINT's precision is
+_limit = _TimeLimit()  # global, as FLINT's precision is
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def time_limit(seconds: float, report: Callable[[str], None] | None = None) -> I
     global _limit
     before = _limit
     until = min(before.until, perf_counter() + seconds)
-    _limit = _Limit(until, seconds, report=report or before.report)
+    _limit = _TimeLimit(until, seconds, report=report or before.report)
     try:
         yield
     finally:
@@ -84,7 +84,7 @@ def shown_as(name: str) -> Iterator[None]:
         yield
 
 
-class Progress(str):
+class ReportedProgress(str):
     """Progress and partial results of a computation, for a parent that stops this process."""
 
     partial: Any = None
@@ -101,7 +101,7 @@ def reached(text: str, partial: Callable[[], Any] | None = None) -> None:
     """
     _limit.progress = text
     if _limit.report is not None:
-        progress = Progress(text)
+        progress = ReportedProgress(text)
         progress.partial = None if partial is None else partial()
         _limit.report(progress)
 

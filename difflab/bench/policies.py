@@ -32,7 +32,7 @@ CHECKED = 32  # rows of the call that comes before the measured one, and is comp
 REPEATED = 5
 
 
-class Size(NamedTuple):
+class NetworkSize(NamedTuple):
     """The network: rows of a batch, columns of a state, and layers."""
 
     rows: int
@@ -47,7 +47,7 @@ def layer(xp: Any, name: Callable[..., Any], state: Any, weight: Any) -> Any:
     return 0.5 * state + bent * xp.exp(-wave * wave)
 
 
-def _arrays(size: Size) -> tuple[Any, list[Any]]:
+def _arrays(size: NetworkSize) -> tuple[Any, list[Any]]:
     draw = np.random.default_rng(0)
     state = draw.normal(size=(size.rows, size.columns))
     scale = size.columns**0.5
@@ -67,7 +67,7 @@ def _policy(text: str) -> Any:
     return None if name == "none" else getattr(policies, name)
 
 
-def predicted(text: str, size: Size) -> tuple[int, int]:
+def predicted(text: str, size: NetworkSize) -> tuple[int, int]:
     """Return the bytes kept beside the layers' states, and the operations computed again."""
     from difflab.autodiff import policies
 
@@ -86,7 +86,7 @@ def _checkpointed(text: str) -> Callable[[Any, Any], Any]:
     return step if policy is None else checkpoint_with(policy)(step)
 
 
-def _difflab(text: str, size: Size) -> Callable[[], Any]:
+def _difflab(text: str, size: NetworkSize) -> Callable[[], Any]:
     from difflab.eager import tensor
 
     step = _checkpointed(text)
@@ -102,7 +102,7 @@ def _difflab(text: str, size: Size) -> Callable[[], Any]:
     return call
 
 
-def _difflab_compiled(text: str, size: Size) -> Callable[[], Any]:
+def _difflab_compiled(text: str, size: NetworkSize) -> Callable[[], Any]:
     step = _checkpointed(text)
     state, weights = _arrays(size)
 
@@ -116,7 +116,7 @@ def _difflab_compiled(text: str, size: Size) -> Callable[[], Any]:
     return lambda: sum(float(slope.sum()) for slope in fast(*weights))
 
 
-def _jax(text: str, size: Size) -> Callable[[], Any]:
+def _jax(text: str, size: NetworkSize) -> Callable[[], Any]:
     import jax
     from jax.ad_checkpoint import checkpoint_name
 
@@ -144,7 +144,7 @@ def _jax(text: str, size: Size) -> Callable[[], Any]:
     return lambda: float(fast(stack, first).sum())
 
 
-def _torch(text: str, size: Size) -> Callable[[], Any]:
+def _torch(text: str, size: NetworkSize) -> Callable[[], Any]:
     import torch
     from torch.utils.checkpoint import (
         checkpoint,
@@ -172,7 +172,7 @@ def _torch(text: str, size: Size) -> Callable[[], Any]:
     return call
 
 
-LIBRARIES: Mapping[str, Callable[[str, Size], Callable[[], Any]]] = {
+LIBRARIES: Mapping[str, Callable[[str, NetworkSize], Callable[[], Any]]] = {
     "difflab": _difflab,
     "difflab compiled": _difflab_compiled,
     "jax": _jax,
@@ -193,8 +193,8 @@ POLICIES: Mapping[str, tuple[str, ...]] = {
 def measure(library: str, policy: str, size: tuple[int, int, int]) -> dict[str, float]:
     """Return the peak of one call in bytes, the seconds of several, and a sum of a gradient."""
     prepare = LIBRARIES[library]
-    checked = prepare(policy, Size(CHECKED, *size[1:]))()
-    call = prepare(policy, Size(*size))
+    checked = prepare(policy, NetworkSize(CHECKED, *size[1:]))()
+    call = prepare(policy, NetworkSize(*size))
     peak, _ = resident_peak(call)
     seconds = []
     for _ in range(REPEATED):
@@ -216,22 +216,22 @@ LAYOUT = layout(
     key="rows columns layers library policy",
 )
 
-SIZE = Size(4096, 128, 12)
+SIZE = NetworkSize(4096, 128, 12)
 """A state has 4 MiB, and a layer reads five values of this size in its reverse sweep."""
-QUICK = Size(1024, 64, 6)
+QUICK = NetworkSize(1024, 64, 6)
 WITHIN = 1e-9
 """The largest relative difference between the sums of the libraries' gradients."""
 _ENVIRONMENT = {**FREED_AT_ONCE, "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
 
 
 def tasks(
-    size: Size | None = None, *, quick: bool = False, timeout: float = 120.0
+    size: NetworkSize | None = None, *, quick: bool = False, timeout: float = 120.0
 ) -> Iterator[Task]:
     """Yield a task for every library and policy.
 
     Parameters
     ----------
-    size : Size, optional
+    size : NetworkSize, optional
         The network, by default `SIZE`, or a smaller one with `quick`.
     timeout : float
         Seconds of one row.
@@ -249,7 +249,7 @@ def tasks(
             yield trial(key, partial(_measured, library, policy, size, timeout), source)
 
 
-def _optimal(size: Size) -> list[str]:
+def _optimal(size: NetworkSize) -> list[str]:
     """Return the optimal choices for a layer, between none and all that it reads."""
     from difflab.autodiff import policies
 
@@ -258,7 +258,7 @@ def _optimal(size: Size) -> list[str]:
     return [f"optimal {choice.bytes}" for choice in found[1:-1]]
 
 
-def _measured(library: str, policy: str, size: Size, timeout: float) -> dict[str, Cell]:
+def _measured(library: str, policy: str, size: NetworkSize, timeout: float) -> dict[str, Cell]:
     """Measure one row in a process of its own; its gradient must be difflab's."""
     found = _in_process(library, policy, size, timeout)
     if not math.isclose(found["total"], _expected(size), rel_tol=WITHIN):
@@ -276,13 +276,13 @@ def _measured(library: str, policy: str, size: Size, timeout: float) -> dict[str
 
 
 @lru_cache
-def _expected(size: Size) -> float:
+def _expected(size: NetworkSize) -> float:
     """Return the sum of the gradient of a few rows without checkpoints."""
     total: float = LIBRARIES["difflab"]("none", size._replace(rows=CHECKED))()
     return total
 
 
-def _in_process(library: str, policy: str, size: Size, timeout: float) -> dict[str, Any]:
+def _in_process(library: str, policy: str, size: NetworkSize, timeout: float) -> dict[str, Any]:
     request = (library, policy, tuple(size))
     with environment_variables(_ENVIRONMENT), Worker("difflab.bench.policies") as worker:
         found: dict[str, Any] = worker.request("measure", *request, timeout=timeout)
@@ -302,7 +302,7 @@ _LOOKS = {
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the measured peak against the seconds, and against the predicted bytes."""
-    size = Size(*(int(rows[0][name] or 0) for name in Size._fields))
+    size = NetworkSize(*(int(rows[0][name] or 0) for name in NetworkSize._fields))
     canvas = titled_figure(
         (11.0, 6.0),
         "memory against time: checkpoint policies on one network",

@@ -27,7 +27,7 @@ from difflab.cli.options import (
     parse_names,
     parse_point,
 )
-from difflab.cli.output import ProgressLine, deliver, formatted, report_format, say
+from difflab.cli.output import CommandProgressLine, deliver, formatted, report_format, say
 from difflab.cli.program_text import LatexOption, formula, read_expression
 from difflab.core.place import SourceLocation
 from difflab.core.wording import names_problem
@@ -216,7 +216,7 @@ def _compared(
 ) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
 
-    with ProgressLine(patience=1.0) as progress:
+    with CommandProgressLine(patience=1.0) as progress:
         if stabilise:
             from difflab.lab.side_by_side import compare_stabilised
 
@@ -404,5 +404,5 @@ def _compared_over(
     from difflab.lab.domain.compare import compare_domain
 
     expression = subject.code or subject.text
-    with ProgressLine(patience=1.0) as progress:
+    with CommandProgressLine(patience=1.0) as progress:
         return compare_domain(expression, over, at, progress=progress, notify=say, **options)

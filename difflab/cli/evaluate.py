@@ -8,7 +8,7 @@ import typer
 
 from difflab.cli.functions import Subject
 from difflab.cli.options import DerivativeKind, ExpressionArgument, ShapesOption
-from difflab.cli.output import ProgressLine, say
+from difflab.cli.output import CommandProgressLine, say
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def evaluate(
     kinds = [kind for kind, wanted in requested.items() if wanted]
     function = _result(Subject.of(expression, at).function, kinds, value)
     compiled = compile(function, target, threads, packed=True)
-    with ProgressLine(stopped="the same command goes on where this one stops") as progress:
+    with CommandProgressLine(stopped="the same command goes on where this one stops") as progress:
         apply(compiled, points, output, chunk, progress=progress)
     say(f"wrote {output}")
     return 0

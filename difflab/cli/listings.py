@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from difflab.cli.options import InputsOption, KindsOption, OutputOption, parse_names
 from difflab.cli.output import (
-    ProgressLine,
+    CommandProgressLine,
     deliver,
     emit,
     formatted,
@@ -93,7 +93,7 @@ def conventions(
         if name not in FAMILIES:
             raise InputError(f"there is no family '{name}'", hint=f"one of: {', '.join(FAMILIES)}")
     selected = [case for case in cases() if case.family in families]
-    with ProgressLine(patience=1.0) as progress:
+    with CommandProgressLine(patience=1.0) as progress:
         found = measure(parse_names(names), selected, progress)
     deliver(formatted(found, chosen, report, to_file=destination is not None), destination)
 
@@ -108,28 +108,28 @@ _OPTIONAL = {
 """Modules without which difflab does its main job, and what they are used for."""
 
 
-class _Package(NamedTuple):
+class _Dependency(NamedTuple):
     module: str
     distribution: str
     use: str
     install: str
 
 
-def _packages() -> list[_Package]:
+def _packages() -> list[_Dependency]:
     """Return the optional packages; those of the peers as these declare them."""
     from difflab.core.optional import distribution, requirement
     from difflab.methods.peers.peer import Peer
     from difflab.methods.registry import peers
 
     found = {
-        module: _Package(module, distribution(module), use, f"pip install {requirement(module)}")
+        module: _Dependency(module, distribution(module), use, f"pip install {requirement(module)}")
         for module, use in _OPTIONAL.items()
     }
     for peer in peers().values():
         if isinstance(peer, Peer) and peer.package not in found:
             use, install = "a method of compare; bench peers", f"pip install {peer.requirement}"
             name = peer.packages[0]
-            found[peer.package] = _Package(peer.package, name, use, peer.too_old() or install)
+            found[peer.package] = _Dependency(peer.package, name, use, peer.too_old() or install)
     return list(found.values())
 
 
@@ -161,7 +161,7 @@ def doctor() -> int:
 
 
 def _described(
-    package: _Package, fault: str, distributions: Mapping[str, Sequence[str]]
+    package: _Dependency, fault: str, distributions: Mapping[str, Sequence[str]]
 ) -> tuple[tuple[str, Cell, str, str], str]:
     """Return the row of a package, and a note if something has to be repaired."""
     from difflab.core.optional import conflict

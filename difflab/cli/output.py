@@ -93,7 +93,7 @@ def _encodable(text: str, stream: TextIO) -> bool:
     return True
 
 
-class ProgressLine(progress.ProgressLine):
+class CommandProgressLine(progress.ProgressLine):
     """Progress on standard error, in ASCII if its encoding lacks a character.
 
     Parameters

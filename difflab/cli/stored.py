@@ -15,7 +15,7 @@ import typer
 from difflab.cli.documented import CommandGroup, documented
 from difflab.cli.options import OutputOption
 from difflab.cli.output import (
-    ProgressLine,
+    CommandProgressLine,
     deliver,
     emit,
     formatted,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from difflab.graph.function import Function
-    from difflab.lab.problems.sized import Family
+    from difflab.lab.problems.sized import SizedFamily
     from difflab.lab.record import Comparison
-    from difflab.lab.study.cases import Domain, Store
+    from difflab.lab.study.cases import Domain, StudyStore
     from difflab.lab.study.run import Cluster, Plan
 
 
@@ -72,7 +72,7 @@ class _UserCode:
         found = code_at(name, arrays)
         return verified(name, found, domains) if self.verify else required(name, found)
 
-    def family(self, name: str) -> Family | None:
+    def family(self, name: str) -> SizedFamily | None:
         """Return a Python function of sizes."""
         from difflab.cli.bench.sizes import size_family
         from difflab.cli.functions import is_function
@@ -154,20 +154,20 @@ def run(
         if dry_run:
             emit(_counted(planned, path))
             return 0
-        from difflab.lab.study.cases import Store
+        from difflab.lab.study.cases import StudyStore
 
-        store = stack.enter_context(Store(path, new=True))
+        store = stack.enter_context(StudyStore(path, new=True))
         _run(store, planned, cluster)
     say(f"{path} has {counted(len(planned.keys), 'record')} of this study")
     return 0
 
 
-def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
+def _run(store: StudyStore, planned: Plan, cluster: Cluster | None) -> None:
     """Run a study with progress; after Ctrl-C, report what is kept and how to resume."""
     from difflab.lab.study.run import run
 
     stopped = f"stopped; the records are kept in {store.path}; run the same command again to resume"
-    with ProgressLine(stopped=stopped) as progress:
+    with CommandProgressLine(stopped=stopped) as progress:
         if cluster is None:
             run(store, planned, progress, say)
         else:
@@ -176,11 +176,11 @@ def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
 
 def _counted(planned: Plan, path: Path) -> str:
     """Return the count of cases and records, and how many of them a store lacks."""
-    from difflab.lab.study.cases import Store
+    from difflab.lab.study.cases import StudyStore
 
     known: set[str] = set()
     if path.is_file():
-        with Store(path) as store:
+        with StudyStore(path) as store:
             known = store.known(planned.keys)
     cases = counted(len(planned.works), "case")
     total = counted(len(planned.keys), "record")
@@ -201,13 +201,13 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     output : FILE
         By default STORE.csv.
     """
-    from difflab.lab.study.cases import Store, to_csv, to_parquet
+    from difflab.lab.study.cases import StudyStore, to_csv, to_parquet
 
     if form is None:
         named = output is not None and Path(output).suffix.lower() == ".parquet"
         form = "parquet" if named else "csv"
     path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
-    with Store(Path(store)) as opened:
+    with StudyStore(Path(store)) as opened:
         records = opened.records()
     written = to_csv(records) if form == "csv" else to_parquet(records)
     write_files({path: written})
@@ -261,10 +261,10 @@ def report(directory: str, /, output: str | None = None) -> int:
 def _site(path: Path, folder: Path) -> int:
     """Write the site of a study into a folder, which is made if it is absent."""
     from difflab.lab.diff.sides import STORE_IN_SITE
-    from difflab.lab.study.cases import Store
+    from difflab.lab.study.cases import StudyStore
     from difflab.report.site.site import site
 
-    with Store(path) as store:
+    with StudyStore(path) as store:
         pages = site(store.records())
         try:
             (folder / "records").mkdir(parents=True, exist_ok=True)

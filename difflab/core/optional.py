@@ -85,7 +85,7 @@ def absence(module: str, extra: str = "", package: str = "") -> str | None:
 
 
 @dataclass(frozen=True)
-class Package:
+class LoadedPackage:
     """The result of importing an optional package.
 
     Attributes
@@ -119,7 +119,7 @@ def installed(name: str) -> bool:
 _broken: dict[str, str] = {}
 
 
-def load(name: str) -> Package:
+def load(name: str) -> LoadedPackage:
     """Import a module; return it, or the reason why the import failed.
 
     Examples
@@ -128,15 +128,15 @@ def load(name: str) -> Package:
     ('math', 'missing')
     """
     if not installed(name.partition(".")[0]):
-        return Package(None, "missing")
+        return LoadedPackage(None, "missing")
     if name not in _broken:
         try:
             # A loaded module prints no more, and other threads may print meanwhile.
             with nullcontext() if name in sys.modules else redirect_stdout(sys.stderr):
-                return Package(import_module(name))
+                return LoadedPackage(import_module(name))
         except (Exception, SystemExit) as error:  # other people's code may fail in any way
             _broken[name] = f"broken: {described(error)}"
-    return Package(None, _broken[name])
+    return LoadedPackage(None, _broken[name])
 
 
 def fault(*names: str) -> str:

@@ -82,7 +82,7 @@ def simplified(function: Function, *, anyway: bool = False) -> Simplified:
     require_function(function, "simplified")
     symbols = ordered_symbols(function)
     originals = expressions(function, symbols)
-    truth = _Truth(function)
+    truth = _OriginalValues(function)
     chosen = [
         _best(expression, symbols, truth, element, anyway=anyway)
         for element, expression in enumerate(originals)
@@ -120,7 +120,7 @@ def to_sympy(function: Function) -> Any:
 
 
 def _best(
-    expression: Any, symbols: Sequence[Any], truth: _Truth, element: int, *, anyway: bool
+    expression: Any, symbols: Sequence[Any], truth: _OriginalValues, element: int, *, anyway: bool
 ) -> Function:
     """Return the shortest form that fulfils both conditions."""
     sympy = require("sympy")
@@ -179,7 +179,7 @@ def _assembled(function: Function, forms: Sequence[Function]) -> Function:
     )
 
 
-class _Truth:
+class _OriginalValues:
     """The values of the original at random points, in float64 and to many digits."""
 
     def __init__(self, function: Function) -> None:

@@ -47,7 +47,7 @@ SAME = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class _Limit:
+class _Slopes:
     """A derivative of every output with respect to one input, and its error."""
 
     value: Array
@@ -139,23 +139,23 @@ def _column(
     return value, left, right, error, regularity
 
 
-def _confirmed(one: _Limit, other: _Limit) -> _Limit:
+def _confirmed(one: _Slopes, other: _Slopes) -> _Slopes:
     """Return the better of two limits; where they differ, by as much it may be wrong."""
     better = one.error <= other.error
     error = np.fmax(np.fmin(one.error, other.error), np.abs(one.value - other.value))
-    return _Limit(np.where(better, one.value, other.value), error)
+    return _Slopes(np.where(better, one.value, other.value), error)
 
 
-def _limits(sides: Sides) -> tuple[_Limit, _Limit, _Limit]:
+def _limits(sides: Sides) -> tuple[_Slopes, _Slopes, _Slopes]:
     """Return the derivatives from both sides, from the left and from the right."""
     ways = ((EVEN, sides.central()), (FULL, sides.left()), (FULL, sides.right()))
     return tuple(_limit(powers, *quotients) for powers, quotients in ways)  # type: ignore[return-value]
 
 
-def _limit(powers: tuple[int, ...], quotients: Array, rounding: Array) -> _Limit:
+def _limit(powers: tuple[int, ...], quotients: Array, rounding: Array) -> _Slopes:
     value, error, _ = solve(extrapolated(LEVELS, 2.0, powers, DEPTH, 0), quotients, rounding)
     lost = error >= REJECT
-    return _Limit(np.where(lost, math.nan, value), np.where(lost, math.inf, error / SAFETY))
+    return _Slopes(np.where(lost, math.nan, value), np.where(lost, math.inf, error / SAFETY))
 
 
 def _joined(
@@ -163,9 +163,9 @@ def _joined(
     same: NDArray[np.bool_],
     spread: Array,
     most: Array,
-    both: _Limit,
-    left: _Limit,
-    right: _Limit,
+    both: _Slopes,
+    left: _Slopes,
+    right: _Slopes,
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Return derivative, sides, bound and regularity from the limits on both sides."""
     size = np.fmax(np.abs(left.value), np.abs(right.value))

@@ -10,7 +10,7 @@ from difflab.errors import InputError
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide
-from difflab.lab.study.cases import Store, to_columns
+from difflab.lab.study.cases import StudyStore, to_columns
 from difflab.report.comparison import formats as comparison_data
 from difflab.report.domain import formats as domain_data
 
@@ -64,7 +64,7 @@ def _found(source: object) -> dict[str, list[Any]]:
     if isinstance(source, DomainComparison):
         return {name: column.tolist() for name, column in domain_data.columns(source).items()}
     if isinstance(source, str | os.PathLike):
-        with Store(Path(source)) as store:
+        with StudyStore(Path(source)) as store:
             return to_columns(store.records())
     raise InputError(
         f"a table cannot be made of {type(source).__name__!r}",

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Unpack
 
 from difflab.core.table import Cell, Column, Table, csv_text
-from difflab.lab.conventions.cases import Case, Family, families
-from difflab.lab.conventions.measure import EXACT, ORDERS, Conventions, Package, Result
+from difflab.lab.conventions.cases import ConventionCase, ConventionFamily, families
+from difflab.lab.conventions.measure import EXACT, ORDERS, CaseResult, Conventions, MeasuredPackage
 from difflab.referee.ulp import ulp_distance
 from difflab.report import markdown as md
 from difflab.report.terminal import Part, Screen, draw
@@ -77,7 +77,7 @@ def _spaced(values: Sequence[float]) -> str:
     return " ".join(map(repr, values))
 
 
-def _at(case: Case) -> str:
+def _at(case: ConventionCase) -> str:
     return f"{case.formula} at {case.point}"
 
 
@@ -100,7 +100,7 @@ def _left_out(found: Conventions) -> list[str]:
 
 def _families(
     found: Conventions,
-) -> Iterator[tuple[Family, list[tuple[Case, list[Row], list[str]]]]]:
+) -> Iterator[tuple[ConventionFamily, list[tuple[ConventionCase, list[Row], list[str]]]]]:
     """Yield each family with the rows of its cases, and notes on composed functions."""
     packages = {package.name: package for package in found.packages}
     for family in families():
@@ -113,7 +113,7 @@ def _families(
             yield family, measured
 
 
-def _rows(results: Sequence[Result], packages: Mapping[str, Package]) -> Iterator[Row]:
+def _rows(results: Sequence[CaseResult], packages: Mapping[str, MeasuredPackage]) -> Iterator[Row]:
     """Yield a row for each set of answers, those without any last."""
     truth = next((each.answers for each in results if each.package == EXACT), None)
     groups: dict[Row, list[str]] = {}
@@ -126,7 +126,9 @@ def _rows(results: Sequence[Result], packages: Mapping[str, Package]) -> Iterato
         yield (*cells, ", ".join(titles))
 
 
-def _composed(results: Sequence[Result], packages: Mapping[str, Package]) -> Iterator[str]:
+def _composed(
+    results: Sequence[CaseResult], packages: Mapping[str, MeasuredPackage]
+) -> Iterator[str]:
     for result in results:
         if not result.own and result.package in packages:
             title = packages[result.package].title
@@ -134,7 +136,7 @@ def _composed(results: Sequence[Result], packages: Mapping[str, Package]) -> Ite
 
 
 def _cells(
-    result: Result, truth: Sequence[tuple[float, ...] | str] | None, numeric: bool
+    result: CaseResult, truth: Sequence[tuple[float, ...] | str] | None, numeric: bool
 ) -> tuple[str, ...]:
     """Return value, gradient and Hessian as texts."""
     found = []

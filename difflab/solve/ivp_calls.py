@@ -164,7 +164,7 @@ def ivp(
     -1.21306
     """
     _check_options(method, derivative, rtol, atol, max_steps)
-    problem = _Problem(f, t_span, y0, params)
+    problem = _InitialValueProblem(f, t_span, y0, params)
     times = _times(problem.span, t_eval)
     n = problem.rate.output_shapes[0][0]
     settings = (method, float(rtol), float(atol), n, int(max_steps), derivative)
@@ -194,7 +194,7 @@ def ivp(
     return _result(problem, at, whole, statistics)
 
 
-class _Problem:
+class _InitialValueProblem:
     """The user's function over the unit interval, and its values as vectors.
 
     With t = a + s·(b − a) the derivative by s is (b − a)·f, so that the ends a and b are parameters
@@ -362,7 +362,7 @@ def _known(value: Any) -> Any:
     return value if known is None else known()
 
 
-def _result(problem: _Problem, at: Any, whole: Any, statistics: Any) -> OdeResult:
+def _result(problem: _InitialValueProblem, at: Any, whole: Any, statistics: Any) -> OdeResult:
     """Return the solution; raise where it is known that the end is not reached."""
     known = _known(statistics)
     if known is None:

@@ -80,7 +80,7 @@ def check_custom_function(
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     if not (isinstance(function, type) and issubclass(function, CustomFunction)):
         raise InputError(f"{function!r} is not a subclass of dl.CustomFunction")
-    case = _Case(function, args, np.random.default_rng(seed))
+    case = _CustomProbe(function, args, np.random.default_rng(seed))
     allowed = {"rtol": rtol, "atol": atol}
     with np.errstate(all="ignore"):
         if not no_rule(function, "backward"):
@@ -123,7 +123,7 @@ def checked(*args: Any, **options: Any) -> Callable[[type[CustomFunction]], type
     return decorate
 
 
-class _Case:
+class _CustomProbe:
     """A custom function at one point, with random tangents and cotangents."""
 
     def __init__(

@@ -10,7 +10,7 @@ import pytest
 
 import difflab as dl
 from difflab.balls.enclosing import enclosed
-from difflab.balls.limit import Progress, in_time, reached, time_limit
+from difflab.balls.limit import ReportedProgress, in_time, reached, time_limit
 from difflab.errors import InputError, MethodTimeout
 
 LOOP = "iterate(y = x; 10000000 times; sin(y))"
@@ -112,7 +112,7 @@ def test_a_divided_box_keeps_what_is_proved() -> None:
 
 
 def test_what_was_found_before_a_precision_is_reported() -> None:
-    reports: list[Progress] = []
+    reports: list[ReportedProgress] = []
     with time_limit(600.0, reports.append):  # type: ignore[arg-type]
         enclosed(dl.parse("(x + 1e40) - 1e40"), [(0.1, 0.1)])
     assert reports[0] == "at 80 bits"
@@ -131,7 +131,7 @@ def test_a_task_in_a_process_is_stopped_with_what_it_found() -> None:
     function = dl.parse("gammainc(2, x)")  # a row for which a process is used
     with pytest.raises(MethodTimeout, match=r"stopped after 0.1 s; at 160 bits") as raised:
         in_time(stuck, function, timeout=0.1)
-    assert isinstance(raised.value.progress, Progress)
+    assert isinstance(raised.value.progress, ReportedProgress)
     assert raised.value.progress.partial == 1
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from difflab.bench import policies as bench
-from difflab.bench.policies import LIBRARIES, OWN, POLICIES, Size, predicted
+from difflab.bench.policies import LIBRARIES, OWN, POLICIES, NetworkSize, predicted
 from difflab.errors import DifflabError
 from difflab.lab.sweep import SweepRow
 from tests.bench.picture_checks import check_picture
 
-SIZE = Size(64, 16, 3)
+SIZE = NetworkSize(64, 16, 3)
 STATE = 8 * SIZE.rows * SIZE.columns
 PRODUCT = SIZE.rows * SIZE.columns * (2 * SIZE.columns - 1)
 

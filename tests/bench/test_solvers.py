@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.solvers.bench import LAYOUT, draw, tasks, ways
-from difflab.bench.solvers.problem import JUDGES, SolverProblem, Truth, problems
+from difflab.bench.solvers.problem import JUDGES, SolverProblem, SolverTruth, problems
 from difflab.errors import UnsupportedError
 from difflab.lab.sweep import SweepRow, run
 from tests.bench.picture_checks import check_picture
@@ -18,9 +18,9 @@ from tests.bench.picture_checks import check_picture
 BY_NAME = {problem.name: problem for problem in problems()}
 
 
-def truth(name: str) -> Truth:
+def truth(name: str) -> SolverTruth:
     problem = BY_NAME[name]
-    found: Truth = resolve_name(JUDGES[problem.kind])(problem)
+    found: SolverTruth = resolve_name(JUDGES[problem.kind])(problem)
     return found
 
 

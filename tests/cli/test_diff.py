@@ -5,7 +5,7 @@ import json
 import pytest
 
 from difflab.lab.diff.difference import Difference
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 from difflab.report import differences
 
 STUDY = """
@@ -22,9 +22,9 @@ def stores(difflab, tmp_path):
     """A store, and one with a derivative that became wrong, and one that became less accurate."""
     (tmp_path / "a.toml").write_text(STUDY, encoding="utf-8")
     assert difflab("study", "a.toml", "-o", "old.db").code == 0
-    with Store(tmp_path / "old.db") as store:
+    with StudyStore(tmp_path / "old.db") as store:
         store.copy(tmp_path / "new.db")
-    with Store(tmp_path / "new.db") as store:
+    with StudyStore(tmp_path / "new.db") as store:
         store._open.execute(
             'UPDATE records SET comparison = replace(comparison, \'"verdict": "agree"\', '
             "'\"verdict\": \"disagree\"') WHERE method = 'richardson'"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from difflab.cli.output import ProgressLine, coloured, emit, write_files
+from difflab.cli.output import CommandProgressLine, coloured, emit, write_files
 from difflab.core import system
 from difflab.core.system import check_destination
 from difflab.errors import InputError
@@ -114,7 +114,7 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch):
 def test_progress_is_a_line_on_a_terminal_and_a_few_lines_elsewhere(monkeypatch):
     terminal = Terminal("utf-8")
     monkeypatch.setattr(sys, "stderr", terminal)
-    progress = ProgressLine(patience=0.0)
+    progress = CommandProgressLine(patience=0.0)
     progress(0, 2, "a\x1b[2J")
     progress(1, 2, "b" * 200)
     progress(2, 2, "")
@@ -124,7 +124,7 @@ def test_progress_is_a_line_on_a_terminal_and_a_few_lines_elsewhere(monkeypatch)
     assert last == "\x1b[K"
     plain = io.StringIO()
     monkeypatch.setattr(sys, "stderr", plain)
-    progress = ProgressLine(patience=0.0)
+    progress = CommandProgressLine(patience=0.0)
     for done in range(3):
         progress(done, 3, "step")
     progress.clear()
@@ -136,7 +136,7 @@ def test_what_is_over_soon_needs_no_progress(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     now = [0.0]
     monkeypatch.setattr("difflab.core.progress.monotonic", lambda: now[0])
-    progress = ProgressLine()
+    progress = CommandProgressLine()
     now[0] = 1.9
     progress(0, 2, "a")
     progress.clear()

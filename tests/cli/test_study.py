@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -64,7 +64,7 @@ def test_exported_records_are_those_of_the_store(difflab, file, tmp_path):
     assert difflab("study", "a.toml", "-o", "s.db").code == 0
     assert difflab("study", "export", "s.db").code == 0
     lines = list(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_text(encoding="utf-8"))))
-    with Store(tmp_path / "s.db") as store:
+    with StudyStore(tmp_path / "s.db") as store:
         records = store.records()
     assert [line["key"] for line in lines] == [record["key"] for record in records]
     assert [float(line["max_abs_error"]) for line in lines] == [
@@ -144,7 +144,7 @@ def _records(folder, least):
     if not (folder / "a.db").exists():
         return []
     try:
-        with Store(folder / "a.db") as store:
+        with StudyStore(folder / "a.db") as store:
             found = store.records()
     except Exception:  # the file is being made
         return []
@@ -174,7 +174,7 @@ def test_python_code_and_domains_are_run_shown_and_repeated(difflab, tmp_path, m
     words = shlex.split(html.unescape(command))
     repeated = difflab(words[0], "--format", "json", *words[1:])
     (row,) = json.loads(repeated.out)["methods"]
-    with Store(tmp_path / "a.db") as store:
+    with StudyStore(tmp_path / "a.db") as store:
         (record,) = [record for record in store.records() if record["over"]]
     assert row["worst"]["max_ulp_error"] == record["max_ulp_error"]
     assert difflab("diff", "a.db", "a.db").code == 0

@@ -17,8 +17,8 @@ from difflab.lab.conventions.cases import cases
 from difflab.lab.conventions.measure import (
     EXACT,
     OWN,
+    CaseResult,
     Conventions,
-    Result,
     measure,
     measured_version,
 )
@@ -79,7 +79,7 @@ def test_a_peer_of_the_recorded_version_chooses_what_is_recorded(name: str) -> N
     assert_same(found.results, name)
 
 
-def assert_same(fresh: list[Result], name: str) -> None:
+def assert_same(fresh: list[CaseResult], name: str) -> None:
     record = recorded()
     for result in fresh:
         if result.package != name:

@@ -127,9 +127,9 @@ def test_a_terminal_says_how_wide_it_is(command):
 
 
 def test_progress_does_not_print_a_formula_of_a_million_characters(monkeypatch, capsys):
-    from difflab.cli.output import ProgressLine
+    from difflab.cli.output import CommandProgressLine
 
-    progress = ProgressLine(patience=0.0)
+    progress = CommandProgressLine(patience=0.0)
     progress(0, 2, "expression=" + "+".join(f"sin({k}*x)" for k in range(100_000)) + " n=7")
     (line,) = capsys.readouterr().err.splitlines()
     assert len(line) < 300

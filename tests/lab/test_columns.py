@@ -21,7 +21,7 @@ from difflab.lab import record
 from difflab.lab.compare import compare
 from difflab.lab.kinds import columns
 from difflab.lab.record import MethodRow, from_dict
-from difflab.lab.study.cases import Store, to_columns, to_csv
+from difflab.lab.study.cases import StudyStore, to_columns, to_csv
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 from difflab.report.comparison import formats
@@ -47,16 +47,16 @@ def compared() -> Any:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StudyStore]:
     folder = tmp_path_factory.mktemp("columns")
     (folder / "s.toml").write_text(STUDY, encoding="utf-8")
-    with Store(folder / "s.db", new=True) as opened:
+    with StudyStore(folder / "s.db", new=True) as opened:
         run(opened, plan(read(folder / "s.toml")))
         yield opened
 
 
 @pytest.mark.parametrize("column", columns(MethodRow), ids=lambda column: column.name)
-def test_every_form_has_every_column(column: Any, compared: Any, store: Store) -> None:
+def test_every_form_has_every_column(column: Any, compared: Any, store: StudyStore) -> None:
     written = compared.to_dict()["methods"][0]
     assert column.name in written
     back = from_dict(compared.to_dict()).methods[0].to_dict()
@@ -132,7 +132,7 @@ Path("page.md").write_text(page())
 def test_one_line_is_a_column_of_everything(tmp_path: Path) -> None:
     planted(tmp_path)
     (tmp_path / "s.toml").write_text(STUDY, encoding="utf-8")
-    with Store(tmp_path / "s.db", new=True) as older:  # it lacks the column
+    with StudyStore(tmp_path / "s.db", new=True) as older:  # it lacks the column
         run(older, plan(read(tmp_path / "s.toml")))
     done = subprocess.run(
         [sys.executable, "-P", "-c", SCRIPT, str(tmp_path)],
@@ -164,11 +164,11 @@ def test_one_line_is_a_column_of_everything(tmp_path: Path) -> None:
 
 def test_a_store_that_lacks_columns_gets_them(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    Store(path, new=True).close()
+    StudyStore(path, new=True).close()
     with closing(sqlite3.connect(path)) as other:
         other.execute('ALTER TABLE records DROP COLUMN "peak_bytes"')
         other.commit()
-    with Store(path) as store:
+    with StudyStore(path) as store:
         assert store.records() == []
         names = {row["name"] for row in store._open.execute("PRAGMA table_info(records)")}
     assert {column.name for column in record.STORED} <= names

@@ -11,8 +11,8 @@ import pytest
 
 from difflab.core.optional import installed
 from difflab.errors import InputError
-from difflab.lab.conventions.cases import FAMILIES, Case, Code, cases, families
-from difflab.lab.conventions.measure import Conventions, Package, Result, measure
+from difflab.lab.conventions.cases import FAMILIES, ConventionCase, PackageCode, cases, families
+from difflab.lab.conventions.measure import CaseResult, Conventions, MeasuredPackage, measure
 from difflab.methods.registry import peers
 from difflab.report.conventions import csv, markdown, table
 
@@ -22,12 +22,12 @@ COLUMNS = {
 }
 
 
-def case(formula: str, *at: float) -> Case:
+def case(formula: str, *at: float) -> ConventionCase:
     (found,) = (each for each in cases() if each.formula == formula and each.at == at)
     return found
 
 
-def answers(peer: str, *chosen: Case) -> list[Any]:
+def answers(peer: str, *chosen: ConventionCase) -> list[Any]:
     pytest.importorskip(peer, exc_type=ImportError)
     found = measure([peer], chosen)
     return [result.answers for result in found.results if result.package == peer]
@@ -68,7 +68,9 @@ def test_a_function_that_the_package_lacks_is_named() -> None:
 def test_a_case_that_ends_the_process_is_a_reason_and_the_next_one_runs() -> None:
     pytest.importorskip("autograd", exc_type=ImportError)
     fatal = "__import__('os')._exit(3) if hasattr(x, 'vspace') or hasattr(x, '_node') else x"
-    ends = Case("kinks", "x", (2.0,), {"difflab": Code("x"), "numpy": Code(fatal)})
+    ends = ConventionCase(
+        "kinks", "x", (2.0,), {"difflab": PackageCode("x"), "numpy": PackageCode(fatal)}
+    )
     found = answers("autograd", ends, case("abs(x)", 0.0))
     assert found[0] == (
         (2.0,),
@@ -112,16 +114,16 @@ def test_difflab_keeps_its_conventions() -> None:
 
 RECORD = Conventions(
     [
-        Package("difflab", "difflab", "1"),
-        Package("a", "A", "2"),
-        Package("b", "B", "3"),
-        Package("n", "N", "4", numeric=True),
+        MeasuredPackage("difflab", "difflab", "1"),
+        MeasuredPackage("a", "A", "2"),
+        MeasuredPackage("b", "B", "3"),
+        MeasuredPackage("n", "N", "4", numeric=True),
     ],
     [
-        Result("difflab", "max(x, y)", (0.0, 0.0), "m", True, ((0.0,), (0.0, 1.0), (0.0,) * 4)),
-        Result("a", "max(x, y)", (0.0, 0.0), "f(x)", False, ((0.0,), (0.0, 1.0), (1e-17,) * 4)),
-        Result("b", "max(x, y)", (0.0, 0.0), "g", True, ((-0.0,), (0.5, math.nan), "no rule")),
-        Result("n", "max(x, y)", (0.0, 0.0), "h", True, ((0.0,), (1e-9, 1.00001), (0.0,) * 4)),
+        CaseResult("difflab", "max(x, y)", (0.0, 0.0), "m", True, ((0.0,), (0.0, 1.0), (0.0,) * 4)),
+        CaseResult("a", "max(x, y)", (0.0, 0.0), "f(x)", False, ((0.0,), (0.0, 1.0), (1e-17,) * 4)),
+        CaseResult("b", "max(x, y)", (0.0, 0.0), "g", True, ((-0.0,), (0.5, math.nan), "no rule")),
+        CaseResult("n", "max(x, y)", (0.0, 0.0), "h", True, ((0.0,), (1e-9, 1.00001), (0.0,) * 4)),
     ],
     {"c": "c is not installed"},
 )
@@ -144,7 +146,7 @@ def test_the_error_against_ball_arithmetic_is_shown() -> None:
     right, off = 1.2673772054237793, 1.2673772060383834  # trigamma(1.2), and PyTorch's
     digamma = case("digamma(x)", 1.2)
     results = [
-        Result(name, digamma.formula, digamma.at, "f", True, ("", (value,), ""))
+        CaseResult(name, digamma.formula, digamma.at, "f", True, ("", (value,), ""))
         for name, value in (("exact", right), ("a", off), ("b", math.nextafter(right, 2)))
     ]
     text = markdown(replace(RECORD, results=results))
@@ -155,7 +157,9 @@ def test_the_error_against_ball_arithmetic_is_shown() -> None:
 def test_a_record_is_read_back_and_merged() -> None:
     found = Conventions.from_dict(json.loads(RECORD.to_json()))
     assert repr(found) == repr(replace(RECORD, packages=list(found.packages)))
-    fresh = Conventions([Package("a", "A", "9")], [Result("a", "abs(x)", (0.0,))], {"b": "gone"})
+    fresh = Conventions(
+        [MeasuredPackage("a", "A", "9")], [CaseResult("a", "abs(x)", (0.0,))], {"b": "gone"}
+    )
     merged = fresh.merged(found)
     assert [(each.name, each.version) for each in merged.packages] == [
         ("a", "9"),

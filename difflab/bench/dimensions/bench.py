@@ -19,7 +19,7 @@ from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure, provenance
 from difflab.lab.measure import Effort
-from difflab.lab.problems.sized import Family, formula_family
+from difflab.lab.problems.sized import SizedFamily, formula_family
 from difflab.lab.record import outcome
 from difflab.lab.sweep import Row, Task, together
 from difflab.methods.automatic import AutomaticDerivative
@@ -40,7 +40,7 @@ DEFAULT = "x: [n]; W: [m, n]; tanh(W@x/n)"
 
 
 def tasks(
-    family: Family | None = None,
+    family: SizedFamily | None = None,
     sizes: tuple[Sequence[int], Sequence[int]] = ((1, 4, 16), (1, 4)),
     methods: Sequence[Method] | None = None,
     timeout: float = 10.0,
@@ -49,7 +49,7 @@ def tasks(
 
     Parameters
     ----------
-    family : Family, optional
+    family : SizedFamily, optional
         By default that of `DEFAULT`.
     sizes : pair of sequences of int
         The values of n and of m; one value for a size that the family does not have.
@@ -85,13 +85,13 @@ class FamilyMeter:
 
     Attributes
     ----------
-    family : Family
+    family : SizedFamily
     methods : sequence of Method
     timeout : float
         Seconds for preparing and first calling one method, and for its timed calls.
     """
 
-    family: Family
+    family: SizedFamily
     methods: Sequence[Method]
     timeout: float
     _timeouts: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)

@@ -35,8 +35,8 @@ from difflab.bench.solvers.problem import (
     Answer,
     Prepared,
     SolverProblem,
-    Truth,
-    Way,
+    SolverTruth,
+    SolverWay,
     problems,
 )
 from difflab.core.system import environment_variables
@@ -68,7 +68,7 @@ QUICK = 6
 """With ``quick`` one of so many problems is measured, at one tolerance."""
 
 
-def ways() -> list[Way]:
+def ways() -> list[SolverWay]:
     """Return all ways of differentiating, also those whose package is missing."""
     return [way for module in WAYS for way in import_module(module).WAYS]
 
@@ -136,7 +136,7 @@ class _Process:
         return found
 
 
-Truths = dict[Path, Truth]
+Truths = dict[Path, SolverTruth]
 """The truths of the problems whose ways were measured before, by file."""
 
 
@@ -191,7 +191,7 @@ def _with_peak(call: Prepared) -> tuple[int | None, tuple[Answer, float]]:
         return None, timed()
 
 
-def _error(answer: Answer, truth: Truth) -> float:
+def _error(answer: Answer, truth: SolverTruth) -> float:
     """Return the largest error of an element, relative to the largest element of its row."""
     found = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
     scale = np.max(np.abs(truth.jacobian), axis=1, keepdims=True)

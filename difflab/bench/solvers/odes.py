@@ -21,8 +21,8 @@ from difflab.bench.solvers.problem import (
     Answer,
     Prepared,
     SolverProblem,
-    Truth,
-    Way,
+    SolverTruth,
+    SolverWay,
     differences,
 )
 from difflab.errors import ConvergenceError, UnsupportedError
@@ -35,10 +35,10 @@ DATA = Path(__file__).parent / "truths" / "odes.json"
 """Written by `tests.bench.ode_truths`."""
 
 
-def judge(problem: SolverProblem) -> Truth:
+def judge(problem: SolverProblem) -> SolverTruth:
     """Return the true derivative of a solution at the last time, which is data."""
     found = known()[problem.name]
-    return Truth(
+    return SolverTruth(
         np.array(found["value"], dtype=float),
         np.array(found["jacobian"], dtype=float),
         float(found["bound"]),
@@ -227,9 +227,9 @@ def _refusing(prepare: Callable[..., Prepared], problem: SolverProblem, size: fl
     return run
 
 
-def _way(name: str, prepare: Callable[..., Prepared], package: str = "") -> Way:
+def _way(name: str, prepare: Callable[..., Prepared], package: str = "") -> SolverWay:
     kinds = frozenset({"ode"})
-    return Way(name, kinds, partial(_refusing, prepare), package, (package,) * bool(package))
+    return SolverWay(name, kinds, partial(_refusing, prepare), package, (package,) * bool(package))
 
 
 WAYS = (

@@ -74,7 +74,7 @@ class SolverProblem(Problem):
 
 
 @dataclass(frozen=True)
-class Truth:
+class SolverTruth:
     """The derivative of a solution by the parameters.
 
     Attributes
@@ -126,7 +126,7 @@ def differences(end: Callable[[Any], Any], at: Any, steps: Any) -> Answer:
     return Answer(np.stack(columns, axis=1), 2 * len(columns))
 
 
-Judge = Callable[[SolverProblem], Truth]
+Judge = Callable[[SolverProblem], SolverTruth]
 """Returns the true derivative of a solution."""
 
 Prepared = Callable[[], Answer]
@@ -134,7 +134,7 @@ Prepared = Callable[[], Answer]
 
 
 @dataclass(frozen=True)
-class Way:
+class SolverWay:
     """A way of differentiating a solution.
 
     Attributes

@@ -22,7 +22,7 @@ from difflab.balls.evaluation import PRECISIONS, evaluator
 from difflab.balls.jets import Undecided
 from difflab.balls.library import acb, arb, arb_mat, precision
 from difflab.balls.roots import enclosed_root
-from difflab.bench.solvers.problem import Flat, SolverProblem, Truth
+from difflab.bench.solvers.problem import Flat, SolverProblem, SolverTruth
 from difflab.bench.solvers.ways import solution
 from difflab.core.primitive import Primitive
 from difflab.errors import ConvergenceError, UnsupportedError
@@ -34,7 +34,7 @@ ENOUGH = 1e-20
 """Relative radius of the derivative at which the precision is enough."""
 
 
-def of_equations(problem: SolverProblem) -> Truth:
+def of_equations(problem: SolverProblem) -> SolverTruth:
     """Return the true derivative of a solution of equations or of a minimum.
 
     Raises
@@ -58,14 +58,14 @@ def of_equations(problem: SolverProblem) -> Truth:
     )
 
 
-def _truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> Truth:
+def _truth_of(value: Sequence[Any], jacobian: Sequence[Sequence[Any]], how: str) -> SolverTruth:
     """Return the midpoints of balls, with the largest relative radius of a row."""
     bound = 0.0
     for row in jacobian:
         size = max((float(abs(entry).upper()) for entry in row), default=0.0)
         radius = max((float(entry.rad()) for entry in row), default=0.0)
         bound = max(bound, radius / size if size else 0.0)
-    return Truth(
+    return SolverTruth(
         np.array([float(entry.mid()) for entry in value]),
         np.array([[float(entry.mid()) for entry in row] for row in jacobian]),
         bound,
@@ -175,7 +175,7 @@ TOLERANCE = arb(2) ** -100
 """Error of an integral."""
 
 
-def of_integral(problem: SolverProblem) -> Truth:
+def of_integral(problem: SolverProblem) -> SolverTruth:
     """Return the true derivative of an integral by the parameters."""
     flat = Flat(problem)
     with precision(BITS):

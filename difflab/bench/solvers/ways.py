@@ -22,7 +22,7 @@ from difflab.bench.solvers.problem import (
     Flat,
     Prepared,
     SolverProblem,
-    Way,
+    SolverWay,
     differences,
 )
 from difflab.errors import ConvergenceError, UnsupportedError
@@ -293,12 +293,12 @@ def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
 
 _ALL = EQUATIONS | {"integral"}
 WAYS = (
-    Way("implicit", _ALL, partial(_difflab, "implicit")),
-    Way("unrolled", _ALL, partial(_difflab, "unrolled")),
-    Way("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
-    Way("jax custom_root", EQUATIONS, partial(_jax, True), "jax", ("jax", "jaxlib")),
-    Way("jax unrolled", EQUATIONS, partial(_jax, False), "jax", ("jax", "jaxlib")),
-    Way("torch unrolled", EQUATIONS, _torch, "torch", ("torch",)),
-    Way("casadi rootfinder", EQUATIONS, _casadi, "casadi", ("casadi",)),
-    Way("advect implicit_root", EQUATIONS, _advect, "advect", ("advect",)),
+    SolverWay("implicit", _ALL, partial(_difflab, "implicit")),
+    SolverWay("unrolled", _ALL, partial(_difflab, "unrolled")),
+    SolverWay("scipy differences", _ALL, _scipy, "scipy", ("scipy",)),
+    SolverWay("jax custom_root", EQUATIONS, partial(_jax, True), "jax", ("jax", "jaxlib")),
+    SolverWay("jax unrolled", EQUATIONS, partial(_jax, False), "jax", ("jax", "jaxlib")),
+    SolverWay("torch unrolled", EQUATIONS, _torch, "torch", ("torch",)),
+    SolverWay("casadi rootfinder", EQUATIONS, _casadi, "casadi", ("casadi",)),
+    SolverWay("advect implicit_root", EQUATIONS, _advect, "advect", ("advect",)),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from difflab.bench.registry import BenchmarkModule
-from difflab.cli.output import ProgressLine, deliver, report_format, say, screen
+from difflab.cli.output import CommandProgressLine, deliver, report_format, say, screen
 from difflab.core.system import check_destination
 from difflab.errors import InputError
 
@@ -151,7 +151,7 @@ def run(
     stopped = f"the rows so far are kept in {kept}; run the same command again to resume"
     if kept is None:
         stopped = "with -o FILE the rows so far would be kept"
-    with ProgressLine(stopped=f"stopped; {stopped}") as progress:
+    with CommandProgressLine(stopped=f"stopped; {stopped}") as progress:
         rows = sweep.run(table, module.LAYOUT, tasks, progress, say, resume=partial_file)
     made = partial(_made, name, module, rows, show, pages)
     if stem is not None:

@@ -13,7 +13,7 @@ from difflab.cli.program_text import expression_key, read_expression
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from difflab.lab.problems.sized import Family
+    from difflab.lab.problems.sized import SizedFamily
 
 
 _LARGEST = 10**7
@@ -26,11 +26,11 @@ Ranges = tuple[Sequence[int], Sequence[int]]
 class ChosenFamily:
     """The family of a command, and the context in which its code runs."""
 
-    family: Family
+    family: SizedFamily
     running: Callable[[], AbstractContextManager[None]]
 
     @property
-    def guarded(self) -> Family:
+    def guarded(self) -> SizedFamily:
         """The family, whose members are built within `running`."""
 
         def member(n: int, m: int) -> Any:
@@ -75,7 +75,7 @@ def size_family(argument: str) -> ChosenFamily:
     return ChosenFamily(family, lambda: user_code(argument))
 
 
-def sizes(family: Family, n: str, m: str | None) -> Ranges:
+def sizes(family: SizedFamily, n: str, m: str | None) -> Ranges:
     """Return the values of n and m; a size that the family does not have is 1.
 
     Raises

@@ -28,20 +28,20 @@ LANGUAGE, TRACED = "difflab", "traced"
 
 
 @dataclass(frozen=True)
-class Code:
+class PackageCode:
     """Code over a package's functions, and whether the package has the function itself."""
 
     text: str
     own: bool = True
 
     @classmethod
-    def read(cls, text: str) -> Code:
+    def read(cls, text: str) -> PackageCode:
         """Return the code of a table's entry."""
         return cls(text.removeprefix("~").strip(), not text.startswith("~"))
 
 
 @dataclass(frozen=True)
-class Case:
+class ConventionCase:
     """A formula at a point.
 
     Attributes
@@ -59,7 +59,7 @@ class Case:
     family: str
     formula: str
     at: tuple[float, ...]
-    codes: Mapping[str, Code]
+    codes: Mapping[str, PackageCode]
     smooth: bool = False
 
     @property
@@ -75,25 +75,25 @@ class Case:
 
     def code(
         self, columns: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
-    ) -> Code | None:
+    ) -> PackageCode | None:
         """Return the code of the first column that has any, else that of a peer's own table."""
         found = next((self.codes[name] for name in columns if name in self.codes), None)
         if found is None and self.formula in own:
-            return Code.read(own[self.formula])
+            return PackageCode.read(own[self.formula])
         return found
 
 
 @dataclass(frozen=True)
-class Family:
+class ConventionFamily:
     """Cases of one file, and the sentence at its head."""
 
     name: str
     title: str
-    cases: tuple[Case, ...]
+    cases: tuple[ConventionCase, ...]
 
 
 @cache
-def families() -> tuple[Family, ...]:
+def families() -> tuple[ConventionFamily, ...]:
     """Return all families.
 
     Examples
@@ -106,28 +106,28 @@ def families() -> tuple[Family, ...]:
     return tuple(map(_read, FAMILIES))
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[ConventionCase]:
     """Yield the cases of all families."""
     for family in families():
         yield from family.cases
 
 
-def _read(name: str) -> Family:
+def _read(name: str) -> ConventionFamily:
     text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
     title = text.partition("\n")[0].removeprefix("#").strip()
     listed = tomllib.loads(text)["case"]
-    return Family(name, title, tuple(_case(name, entry) for entry in listed))
+    return ConventionFamily(name, title, tuple(_case(name, entry) for entry in listed))
 
 
-def _case(family: str, entry: dict[str, object]) -> Case:
+def _case(family: str, entry: dict[str, object]) -> ConventionCase:
     formula, at = str(entry["formula"]), entry["at"]
     assert isinstance(at, list)
     codes = {
-        column: Code.read(text)
+        column: PackageCode.read(text)
         for column, text in entry.items()
         if column not in _FIELDS and isinstance(text, str)
     }
     if not {LANGUAGE, TRACED} & codes.keys():
-        codes[LANGUAGE] = Code(formula)
+        codes[LANGUAGE] = PackageCode(formula)
     point = tuple(map(float, at))
-    return Case(family, formula, point, codes, bool(entry.get("smooth")))
+    return ConventionCase(family, formula, point, codes, bool(entry.get("smooth")))

@@ -18,7 +18,7 @@ from difflab.core.wording import did_you_mean
 from difflab.core.worker import Handlers, ReportProgress, RestartedWorker
 from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
-from difflab.lab.conventions.cases import LANGUAGE, TRACED, Case, cases
+from difflab.lab.conventions.cases import LANGUAGE, TRACED, ConventionCase, cases
 from difflab.lab.environment import package_version
 from difflab.methods import registry
 from difflab.methods.peers.peer import Peer
@@ -32,7 +32,7 @@ ORDERS = ("value", "first", "second")
 
 
 @dataclass(frozen=True)
-class Package:
+class MeasuredPackage:
     """A package: the name of its method, its own title, and its version."""
 
     name: str
@@ -42,7 +42,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Result:
+class CaseResult:
     """The results of one package in one case.
 
     Attributes
@@ -73,11 +73,11 @@ class Result:
 class Conventions:
     """Results of packages, their versions, and why other packages were left out."""
 
-    packages: Sequence[Package]
-    results: Sequence[Result]
+    packages: Sequence[MeasuredPackage]
+    results: Sequence[CaseResult]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, formula: str, at: tuple[float, ...]) -> list[Result]:
+    def of(self, formula: str, at: tuple[float, ...]) -> list[CaseResult]:
         """Return the results of a case, in the order of the packages."""
         return [found for found in self.results if found.formula == formula and _same(found.at, at)]
 
@@ -111,7 +111,7 @@ class Conventions:
         """
         if record.get("schema") != SCHEMA:
             raise InputError(f"the record is not of the schema {SCHEMA}")
-        packages = [Package(**each) for each in record["packages"]]
+        packages = [MeasuredPackage(**each) for each in record["packages"]]
         results = [_result(each) for each in record["results"]]
         return cls(packages, results, record["left_out"])
 
@@ -120,20 +120,20 @@ def _same(one: Iterable[float], other: Iterable[float]) -> bool:
     return [*map(repr, one)] == [*map(repr, other)]  # nan is the same as nan
 
 
-def _entry(result: Result) -> dict[str, Any]:
+def _entry(result: CaseResult) -> dict[str, Any]:
     found = {name: getattr(result, name) for name in ("package", "formula", "at", "code", "own")}
     for name, answer in zip(ORDERS, result.answers, strict=True):
         found[name] = {"reason": answer} if isinstance(answer, str) else answer
     return found
 
 
-def _result(entry: Mapping[str, Any]) -> Result:
+def _result(entry: Mapping[str, Any]) -> CaseResult:
     answers = [
         answer["reason"] if isinstance(answer, dict) else tuple(map(float, answer))
         for answer in (entry[name] for name in ORDERS)
     ]
     at = tuple(map(float, entry["at"]))
-    return Result(
+    return CaseResult(
         entry["package"], entry["formula"], at, entry["code"], entry["own"], tuple(answers)
     )
 
@@ -147,7 +147,7 @@ LIMIT = 120.0
 
 def measure(
     peers: Sequence[str] | None = None,
-    chosen: Sequence[Case] | None = None,
+    chosen: Sequence[ConventionCase] | None = None,
     progress: Progress = silent,
 ) -> Conventions:
     """Return value, gradient and Hessian of every case in difflab and in each peer.
@@ -156,7 +156,7 @@ def measure(
     ----------
     peers : sequence of str, optional
         Names of peers; by default all that are installed.
-    chosen : sequence of Case, optional
+    chosen : sequence of ConventionCase, optional
         By default all cases.
     progress : callable
         Called as ``progress(done, total, name)`` before each package.
@@ -183,7 +183,7 @@ def measure(
         found = [_by_peer(peer, process, case) for case in chosen]
         process.stop()
         numeric = peer.family is Family.NUMERIC
-        packages.append(Package(peer.name, peer.title, measured_version(peer), numeric))
+        packages.append(MeasuredPackage(peer.name, peer.title, measured_version(peer), numeric))
         results += found
     progress(len(running), len(running), "")
     return Conventions(packages, results, left_out)
@@ -211,25 +211,25 @@ def measured_version(peer: Peer) -> str:
     return peer.version().partition("+")[0]
 
 
-def _own_packages() -> list[Package]:
+def _own_packages() -> list[MeasuredPackage]:
     from difflab import __version__
 
-    exact = Package(EXACT, "ball arithmetic", package_version("python-flint") or "")
-    return [Package(OWN, OWN, __version__), exact]
+    exact = MeasuredPackage(EXACT, "ball arithmetic", package_version("python-flint") or "")
+    return [MeasuredPackage(OWN, OWN, __version__), exact]
 
 
-def _own(case: Case) -> Result:
+def _own(case: ConventionCase) -> CaseResult:
     """Return difflab's results, by reverse mode."""
     method = registry.own()["reverse"]
     return _by_method(OWN, method, case)
 
 
-def _truth(case: Case) -> Result:
+def _truth(case: ConventionCase) -> CaseResult:
     """Return the results of ball arithmetic, correctly rounded."""
     return _by_method(EXACT, registry.named()[EXACT], case)
 
 
-def _by_method(name: str, method: Method, case: Case) -> Result:
+def _by_method(name: str, method: Method, case: ConventionCase) -> CaseResult:
     function = _function(case)
     code = case.code((LANGUAGE, TRACED))
     assert code is not None
@@ -244,10 +244,10 @@ def _by_method(name: str, method: Method, case: Case) -> Result:
             return str(error)
 
     answers = tuple(answer(order) for order in range(len(ORDERS)))
-    return Result(name, case.formula, case.at, code.text, code.own, answers)
+    return CaseResult(name, case.formula, case.at, code.text, code.own, answers)
 
 
-def _function(case: Case) -> Function:
+def _function(case: ConventionCase) -> Function:
     if LANGUAGE in case.codes:
         from difflab.language import parse
 
@@ -264,12 +264,12 @@ def _numbers(compute: Callable[[], Any]) -> tuple[float, ...]:
         return tuple(np.asarray(compute(), dtype=float).reshape(-1).tolist())
 
 
-def _by_peer(peer: Peer, process: RestartedWorker, case: Case) -> Result:
+def _by_peer(peer: Peer, process: RestartedWorker, case: ConventionCase) -> CaseResult:
     """Return a peer's results, from its process."""
     code = case.code(peer.columns, peer.codes)
     if code is None:
         reason = f"{peer.title} has no such function"
-        return Result(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
+        return CaseResult(peer.name, case.formula, case.at, answers=(reason,) * len(ORDERS))
 
     def answer(order: int) -> tuple[float, ...] | str:
         request = (code.text, case.inputs, case.at, order)
@@ -280,7 +280,7 @@ def _by_peer(peer: Peer, process: RestartedWorker, case: Case) -> Result:
         return found
 
     answers = tuple(answer(order) for order in range(len(ORDERS)))
-    return Result(peer.name, case.formula, case.at, code.text, code.own, answers)
+    return CaseResult(peer.name, case.formula, case.at, code.text, code.own, answers)
 
 
 def handlers(report: ReportProgress, name: str) -> Handlers:

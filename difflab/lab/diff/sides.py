@@ -38,7 +38,7 @@ from difflab.core.system import open_regular, reason
 from difflab.errors import InputError
 from difflab.lab.record import Comparison, MethodRow, Status, from_dict, from_json
 from difflab.lab.store import Record, digest, unpacked_json
-from difflab.lab.study.cases import THIS, Case, Store
+from difflab.lab.study.cases import THIS, StudyCase, StudyStore
 from difflab.lab.study.judging import rows_over
 
 Blocks = Sequence[tuple[Sequence[float], Sequence[float]]]
@@ -248,7 +248,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _of_store(path: Path, version: str | None) -> Side:
-    with Store(path) as store:
+    with StudyStore(path) as store:
         records = store.records()
     wanted = [r for r in records if version is None or r["version"] == version]
     names = list(dict.fromkeys(record["version"] for record in records))
@@ -267,7 +267,7 @@ def _of_store(path: Path, version: str | None) -> Side:
 
 def _of_record(record: Record) -> Measured:
     """Return a record of a store; one without a comparison has only its status and message."""
-    case = Case.of_record(record, version=THIS)
+    case = StudyCase.of_record(record, version=THIS)
     plain = case.family or case.domain is not None
     label = case.label if plain else f"{case.label} at {_short(case.point)}"
     if record["comparison"] is not None and case.domain is not None:
@@ -308,7 +308,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[tuple[tuple[str, str], Me
     environment = comparison.environment
     target = str(environment.get("target") or "auto")
     point = strict(comparison.point)
-    case = Case(
+    case = StudyCase(
         comparison.expression.text,
         point,
         (),

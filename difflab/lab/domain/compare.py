@@ -33,7 +33,7 @@ from difflab.lab.compare import (
 )
 from difflab.lab.domain.answers import Candidate, EachTime, prepared
 from difflab.lab.domain.box import Box, box_of, evenly
-from difflab.lab.domain.judging import Judged, block_of, gathered
+from difflab.lab.domain.judging import JudgedPoints, block_of, gathered
 from difflab.lab.domain.record import DomainComparison
 from difflab.lab.domain.referees import Referees
 from difflab.lab.domain.rows import Suspects, in_range_over, losing_node, row_of
@@ -295,9 +295,9 @@ class _Work:
         store: Store,
         question: Mapping[str, Any],
         notify: Callable[[str], None] | None,
-    ) -> list[Judged]:
+    ) -> list[JudgedPoints]:
         """Evaluate the methods block by block, while the referee judges earlier ones."""
-        asked, blocks = digest(strict(question)), dict[str, Judged]()
+        asked, blocks = digest(strict(question)), dict[str, JudgedPoints]()
         parts = []
         for number, first in enumerate(range(0, len(self._sample), self._block)):
             points, name = self._sample[first : first + self._block], f"{asked}-{number}"
@@ -350,7 +350,7 @@ class _Work:
         return Suspects(points, found), search.evaluated
 
     def comparison(
-        self, found: Judged, suspects: Suspects, searched: int, environment: Mapping[str, Any]
+        self, found: JudgedPoints, suspects: Suspects, searched: int, environment: Mapping[str, Any]
     ) -> DomainComparison:
         """Return the rows of all methods."""
         rows = []

@@ -94,7 +94,7 @@ class MethodJudged:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class JudgedPoints:
     """The referee's results at N points, and its verdicts on every method there."""
 
     referred: Referred
@@ -111,7 +111,7 @@ def judged(
     order: int,
     timeout: float,
     values: Values | None = None,
-) -> Judged:
+) -> JudgedPoints:
     """Judge the methods' derivatives at points.
 
     Parameters
@@ -133,7 +133,7 @@ def judged(
     dtype = methods[0].dtype if methods else DOUBLE
     work = _Judging(function, points, (order, shape), timeout, values, dtype)
     found = [work.method(answers) for answers in methods]
-    return Judged(work.referred(), found)
+    return JudgedPoints(work.referred(), found)
 
 
 class _Judging:
@@ -290,10 +290,10 @@ def _sharp(ball: Any) -> float:
     return float(ball) if rough else math.nan
 
 
-def block_of(record: Mapping[str, Any]) -> Judged:
+def block_of(record: Mapping[str, Any]) -> JudgedPoints:
     """Return the block of a record, which `difflab.core.strict_json.strict` returned."""
     methods = [MethodJudged(**_parts_of(each)) for each in record["methods"]]
-    return Judged(Referred(**_parts_of(record["referred"])), methods)
+    return JudgedPoints(Referred(**_parts_of(record["referred"])), methods)
 
 
 def _parts_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,11 +321,11 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def gathered(blocks: Sequence[Judged]) -> Judged:
+def gathered(blocks: Sequence[JudgedPoints]) -> JudgedPoints:
     """Return consecutive blocks as one."""
     starts = np.cumsum([0, *(len(block.referred.status) for block in blocks)]).tolist()
     methods = zip(*(block.methods for block in blocks), strict=True)
-    return Judged(
+    return JudgedPoints(
         _together([block.referred for block in blocks], starts),
         [_together(parts, starts) for parts in methods],
     )

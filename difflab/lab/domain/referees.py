@@ -16,7 +16,7 @@ from difflab.core.worker import Handlers, ReportProgress, Worker
 from difflab.errors import DifflabError
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Answers
-from difflab.lab.domain.judging import Judged, Values, judged, truths
+from difflab.lab.domain.judging import JudgedPoints, Values, judged, truths
 from difflab.lab.environment import environment
 from difflab.methods.protocol import Problem
 
@@ -67,7 +67,7 @@ class Referees:
         """How many blocks are judged at the same time."""
         return max(len(self._workers), 1)
 
-    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Future[Judged]:
+    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Future[JudgedPoints]:
         """Begin to judge the methods' derivatives at points."""
         return self._begin(self._here.judge, "judge", points, list(methods))
 
@@ -127,7 +127,7 @@ class RefereeSession:
         self._function, self._order, self._timeout = function, order, timeout
         self._shape, self._values = shape, values
 
-    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Judged:
+    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> JudgedPoints:
         """Return `judged` at points."""
         with np.errstate(all="ignore"):
             return judged(self._function, points, methods, self._order, self._timeout, self._values)

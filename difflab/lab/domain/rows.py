@@ -18,7 +18,7 @@ from difflab.errors import DifflabError
 from difflab.execute.long_loops import values_of
 from difflab.graph.function import Function
 from difflab.lab.domain.answers import Candidate
-from difflab.lab.domain.judging import SILENT, VERDICTS, Judged, MethodJudged
+from difflab.lab.domain.judging import SILENT, VERDICTS, JudgedPoints, MethodJudged
 from difflab.lab.domain.record import (
     UNANSWERED,
     DomainRow,
@@ -44,7 +44,7 @@ class Suspects:
     """Points of the search for the worst, and the verdicts there."""
 
     points: Points
-    found: Judged
+    found: JudgedPoints
 
 
 def row_of(
@@ -52,7 +52,7 @@ def row_of(
     candidate: Candidate,
     index: int,
     sample: Points,
-    found: Judged,
+    found: JudgedPoints,
     suspects: Suspects,
 ) -> DomainRow:
     """Return the row of one method."""

@@ -26,15 +26,15 @@ from difflab.language.lexer import TokenKind, clean_name, tokens
 _NAMED = (TokenKind.NAME, TokenKind.ELEMENT)
 
 
-class _Place(Enum):
+class _IntegerRole(Enum):
     """Role of an integer: its least value, and its name in messages."""
 
     SHAPE = "size"
     INDEX = "index"
-    TURNS = "number of steps"
+    STEPS = "number of steps"
 
 
-_LEAST = {_Place.SHAPE: 1, _Place.TURNS: 0}
+_LEAST = {_IntegerRole.SHAPE: 1, _IntegerRole.STEPS: 0}
 _VALUE = (TokenKind.NAME, TokenKind.CLOSE, TokenKind.UNBRACKET, TokenKind.ELEMENT)
 _ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
 _LARGEST = 2.0**53
@@ -43,7 +43,7 @@ _LARGEST = 2.0**53
 class _Expression(NamedTuple):
     """Location of an integer expression in the text."""
 
-    place: _Place
+    role: _IntegerRole
     start: int
     end: int
 
@@ -112,7 +112,7 @@ def _value(
     text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
 ) -> str | None:
     """Return the integer as text; None if the parser is to report the error."""
-    place, start, end = expression
+    role, start, end = expression
     try:
         constant = parse(renamed(text[start:end], numbers))
     except ParseError:
@@ -120,7 +120,7 @@ def _value(
     if constant.n or constant.m != 1:
         return None
     value = float(constant())
-    least = _LEAST.get(place)
+    least = _LEAST.get(role)
     fault = ""
     if not value.is_integer() or abs(value) > _LARGEST:
         fault = "an integer"
@@ -129,7 +129,7 @@ def _value(
     if fault:
         given = ", ".join(f"{name} = {numbers[name]}" for name in dict.fromkeys(used))
         raise InputError(
-            f"{text[start:end]} is {value:.15g} for {given}; the {place.value} must be {fault}",
+            f"{text[start:end]} is {value:.15g} for {given}; the {role.value} must be {fault}",
             text=text,
             span=(start, end),
             hint="choose other sizes, or floor(…), max(…, 1)",
@@ -141,19 +141,19 @@ def _expressions(text: str) -> Iterator[_Expression]:
     """Yield the parts of the text where the language wants an integer, in order."""
     before: int | None = None
     clause: int | None = None
-    brackets: list[_Place | None] = []
+    brackets: list[_IntegerRole | None] = []
     depth, start = 0, 0
     for kind, begin, end in tokens(text):
         inside = brackets[-1] if brackets else None
         if kind == TokenKind.BRACKET:
-            place = _Place.SHAPE if before == TokenKind.COLON and not brackets else None
-            brackets.append(_Place.INDEX if before in _VALUE else place)
+            role = _IntegerRole.SHAPE if before == TokenKind.COLON and not brackets else None
+            brackets.append(_IntegerRole.INDEX if before in _VALUE else role)
             depth, start = 0, end
         elif inside is not None and depth == 0 and kind in _ENDS:
             yield from _trimmed(text, inside, start, begin)
             start = end
         elif kind == TokenKind.NAME and text[begin:end] == "times" and clause is not None:
-            yield from _trimmed(text, _Place.TURNS, clause, begin)
+            yield from _trimmed(text, _IntegerRole.STEPS, clause, begin)
         if kind == TokenKind.UNBRACKET and brackets:
             brackets.pop()
         depth += (kind == TokenKind.OPEN) - (kind == TokenKind.CLOSE)
@@ -162,12 +162,12 @@ def _expressions(text: str) -> Iterator[_Expression]:
         before = kind
 
 
-def _trimmed(text: str, place: _Place, start: int, end: int) -> Iterator[_Expression]:
+def _trimmed(text: str, role: _IntegerRole, start: int, end: int) -> Iterator[_Expression]:
     """Yield the expression between two indices, without the blanks around it."""
     source = text[start:end]
     if source.strip():
         first = start + len(source) - len(source.lstrip())
-        yield _Expression(place, first, start + len(source.rstrip()))
+        yield _Expression(role, first, start + len(source.rstrip()))
 
 
 SIZES = ("n", "m")
@@ -176,7 +176,7 @@ Member = tuple[Function, NDArray[float64]]
 
 
 @dataclass(frozen=True)
-class Family:
+class SizedFamily:
     """Functions of growing size.
 
     Attributes
@@ -195,7 +195,7 @@ class Family:
     member: Callable[[int, int], Member]
 
 
-def formula_family(text: str, key: str | None = None) -> Family:
+def formula_family(text: str, key: str | None = None) -> SizedFamily:
     """Return the family of a formula in which the names n and m stand for sizes.
 
     Parameters
@@ -238,7 +238,7 @@ def formula_family(text: str, key: str | None = None) -> Family:
         function = parse(_with_sizes(text, {"n": n, "m": m}))
         return function, packed(function, checked_point(function, None))
 
-    return Family(key or text, sizes, member)
+    return SizedFamily(key or text, sizes, member)
 
 
 def _defined(text: str, end: int) -> bool:
@@ -246,7 +246,7 @@ def _defined(text: str, end: int) -> bool:
     return rest.startswith("=") and not rest.startswith("==")
 
 
-def python_family(key: str, build: Callable[..., Any], parameters: Sequence[str]) -> Family:
+def python_family(key: str, build: Callable[..., Any], parameters: Sequence[str]) -> SizedFamily:
     """Return the family of a Python function of sizes.
 
     Parameters
@@ -282,7 +282,7 @@ def python_family(key: str, build: Callable[..., Any], parameters: Sequence[str]
         given = {"n": n, "m": m}
         return _recorded(key, build(**{name: given[name] for name in parameters}))
 
-    return Family(key, tuple(size for size in SIZES if size in parameters), member)
+    return SizedFamily(key, tuple(size for size in SIZES if size in parameters), member)
 
 
 def _recorded(key: str, built: Any) -> Member:

@@ -66,7 +66,7 @@ class Domain:
 
 
 @dataclass(frozen=True)
-class Case:
+class StudyCase:
     """A comparison of a study: every named method at one point, or over one domain.
 
     Attributes
@@ -205,7 +205,7 @@ COLUMNS: Mapping[str, type] = {
 _EXPORTED = tuple(name for name in COLUMNS if name != "comparison")
 
 
-class Store(store.Store):
+class StudyStore(store.Store):
     """The open file of a study: a `difflab.lab.store.Store` with its columns."""
 
     def __init__(self, path: Path, *, new: bool = False) -> None:

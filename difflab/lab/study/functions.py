@@ -20,7 +20,7 @@ from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.lab.problems.sized import Family
+    from difflab.lab.problems.sized import SizedFamily
     from difflab.lab.study.cases import Domain
 
 
@@ -45,7 +45,7 @@ class UserCode(Protocol):
             The domains over which it is compared: `point` lacks arguments that vary.
         """
 
-    def family(self, name: str) -> Family | None:
+    def family(self, name: str) -> SizedFamily | None:
         """Return a family of functions by size; None if `name` names no Python code."""
 
 
@@ -57,7 +57,7 @@ class _NoUserCode:
     ) -> Function | None:
         return None
 
-    def family(self, name: str) -> Family | None:
+    def family(self, name: str) -> SizedFamily | None:
         return None
 
 
@@ -151,7 +151,7 @@ def members(name: str, n: Sequence[int], m: Sequence[int], code: UserCode) -> It
     yield from _sized(name, family, n, m)
 
 
-def _sized(name: str, family: Family, n: Sequence[int], m: Sequence[int]) -> Iterator[Source]:
+def _sized(name: str, family: SizedFamily, n: Sequence[int], m: Sequence[int]) -> Iterator[Source]:
     """Yield the members of a family with sizes n, m or both; one that it lacks is one."""
     columns: Sequence[int | None] = n if "n" in family.sizes else [None]
     rows: Sequence[int | None] = m if "m" in family.sizes else [None]

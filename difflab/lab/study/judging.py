@@ -28,7 +28,7 @@ from difflab.lab.options import CompareOptions, DomainOptions, chosen
 from difflab.lab.provenance import MACHINE, source
 from difflab.lab.record import ERRORS, STORED, Comparison, MethodRow, Outcome, Status, outcome
 from difflab.lab.store import Record, digest, packed_json
-from difflab.lab.study.cases import Case, Domain
+from difflab.lab.study.cases import Domain, StudyCase
 from difflab.lab.sweep import Cell
 from difflab.methods.protocol import Method, Prepared, Problem
 from difflab.methods.registry import select
@@ -61,7 +61,7 @@ class Times:
         return self.prepare[-1] + min(self.blocks[-1][0])
 
 
-def timed(case: Case, names: Sequence[str]) -> dict[str, Times]:
+def timed(case: StudyCase, names: Sequence[str]) -> dict[str, Times]:
     """Return the times of the methods `names` of a case.
 
     Each of the ``case.repeats`` blocks prepares every method anew and samples all calls and the
@@ -137,7 +137,7 @@ def _yardstick(x: Any) -> float:
     return y
 
 
-def _judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
+def _judged_over(case: StudyCase, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
     over = {name: tuple(ends) for name, ends in domain.over.items()}
     stated = chosen(vars(case) | vars(domain), DomainOptions)
@@ -207,7 +207,7 @@ Source = Mapping[str, Cell]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedCase:
     """The comparison of a case, not timed; or the reason why there is none.
 
     Attributes
@@ -225,14 +225,14 @@ class Judged:
     domain: Mapping[str, Any] | None = None
 
 
-def sources(cases: Sequence[Case]) -> dict[str, Source]:
+def sources(cases: Sequence[StudyCase]) -> dict[str, Source]:
     """Return the provenance of records by method: versions, code, processor, packages."""
     names = dict.fromkeys(name for case in cases for name in case.methods)
     methods = select([*names]) if names else []
     return {method.name: source(method) for method in methods}
 
 
-def keys(case: Case, known: Mapping[str, Source]) -> dict[str, str]:
+def keys(case: StudyCase, known: Mapping[str, Source]) -> dict[str, str]:
     """Return the key of the record of each method of a case, by the method's name.
 
     It is a hash of what is differentiated, the settings, and what produces the record.
@@ -243,22 +243,22 @@ def keys(case: Case, known: Mapping[str, Source]) -> dict[str, str]:
     }
 
 
-def judged(case: Case, names: Sequence[str]) -> Judged:
+def judged(case: StudyCase, names: Sequence[str]) -> JudgedCase:
     """Compare the methods `names` of a case, without times.
 
     Whatever goes wrong with a whole comparison, such as too little memory, is a result.
     """
     try:
         if case.domain is not None:
-            return Judged(None, domain=_judged_over(case, case.domain, names))
+            return JudgedCase(None, domain=_judged_over(case, case.domain, names))
         stated = chosen(vars(case), CompareOptions)
         options: Any = {**stated, "methods": names, "timing": False, "progress": silent}
-        return Judged(compare(case.text, case.point, often=case.repeats > 0, **options))
+        return JudgedCase(compare(case.text, case.point, often=case.repeats > 0, **options))
     except Exception as error:  # packages and problems of others may raise anything
-        return Judged(None, outcome(error))
+        return JudgedCase(None, outcome(error))
 
 
-def to_time(case: Case, found: Judged) -> list[str]:
+def to_time(case: StudyCase, found: JudgedCase) -> list[str]:
     """Return the methods of a case whose calls are timed: those that returned a derivative."""
     if found.comparison is None or not case.repeats:
         return []
@@ -267,8 +267,8 @@ def to_time(case: Case, found: Judged) -> list[str]:
 
 def records(
     study: str,
-    case: Case,
-    found: Judged,
+    case: StudyCase,
+    found: JudgedCase,
     times: Mapping[str, Times],
     wanted: Mapping[str, str],
     known: Mapping[str, Source],

@@ -27,9 +27,9 @@ from difflab.lab.engine import POLL, Left, Work, unclaimed
 from difflab.lab.environment import environment
 from difflab.lab.record import Outcome, Status
 from difflab.lab.store import Owner, Record
-from difflab.lab.study.cases import THIS, Case, Store
+from difflab.lab.study.cases import THIS, StudyCase, StudyStore
 from difflab.lab.study.judging import (
-    Judged,
+    JudgedCase,
     Source,
     Times,
     judged,
@@ -48,7 +48,7 @@ class Plan:
     """A study with the keys of all its records, and their provenance."""
 
     study: Study
-    works: Sequence[Work[Case]]
+    works: Sequence[Work[StudyCase]]
     sources: Mapping[str, Mapping[str, Source]]
 
     @property
@@ -56,7 +56,7 @@ class Plan:
         """The keys of all records."""
         return {key for work in self.works for key in work.keys.values()}
 
-    def records(self, case: Case, wanted: Mapping[str, str]) -> list[Record]:
+    def records(self, case: StudyCase, wanted: Mapping[str, str]) -> list[Record]:
         """Compute the records `wanted` of a case, a mapping of methods to keys."""
         if case.version != THIS:
             interpreter, known = self.study.versions[case.version], self.sources[case.version]
@@ -66,7 +66,11 @@ class Plan:
         return self.made(case, found, timed(case, names) if names else {}, wanted)
 
     def made(
-        self, case: Case, found: Judged, times: Mapping[str, Times], wanted: Mapping[str, str]
+        self,
+        case: StudyCase,
+        found: JudgedCase,
+        times: Mapping[str, Times],
+        wanted: Mapping[str, str],
     ) -> list[Record]:
         """Return the records `wanted` of a case that was judged and timed."""
         known = self.sources[case.version]
@@ -86,7 +90,7 @@ def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
 
 
 def run(
-    store: Store,
+    store: StudyStore,
     planned: Plan,
     progress: Progress | None = None,
     notify: Callable[[str], None] | None = None,
@@ -95,7 +99,7 @@ def run(
 
     Parameters
     ----------
-    store : Store
+    store : StudyStore
         The file. Other processes may run the same or another study into it at the same time.
     planned : Plan
         The study.
@@ -223,7 +227,7 @@ class Cluster:
     client: Any
     distributed: Any
 
-    def sources(self, cases: Sequence[Case]) -> Mapping[str, Source]:
+    def sources(self, cases: Sequence[StudyCase]) -> Mapping[str, Source]:
         """Return the provenance of the cluster's records, by method.
 
         Raises
@@ -254,7 +258,7 @@ class Cluster:
 
     def run(
         self,
-        store: Store,
+        store: StudyStore,
         planned: Plan,
         progress: Progress | None = None,
         notify: Callable[[str], None] | None = None,
@@ -278,13 +282,13 @@ class Cluster:
         left()
 
 
-_State = tuple[Work[Case], Mapping[str, str], Judged | None]
+_State = tuple[Work[StudyCase], Mapping[str, str], JudgedCase | None]
 
 
 class _Flow:
     """Cases on their way: judged, then timed, then written."""
 
-    def __init__(self, cluster: Cluster, store: Store, owner: Owner, planned: Plan) -> None:
+    def __init__(self, cluster: Cluster, store: StudyStore, owner: Owner, planned: Plan) -> None:
         self._cluster = cluster
         self._store = store
         self._owner = owner
@@ -310,7 +314,7 @@ class _Flow:
         else:
             sleep(POLL)
 
-    def begin(self, work: Work[Case], missing: Mapping[str, str]) -> None:
+    def begin(self, work: Work[StudyCase], missing: Mapping[str, str]) -> None:
         """Send a case to be judged; another version of difflab runs in this process."""
         if work.subject.version != THIS:
             self._store.add(self._owner, work.name, self._planned.records(work.subject, missing))
@@ -323,7 +327,7 @@ class _Flow:
         work, missing, found = self._cases.pop(future.key)
         times: Mapping[str, Times] = {}
         if found is None:
-            found = self._result(future, Judged(None, _LOST))
+            found = self._result(future, JudgedCase(None, _LOST))
             names = to_time(work.subject, found)
             if names:
                 self._send(timed, (work.subject, names), _TIMING, (work, missing, found))

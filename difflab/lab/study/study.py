@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from difflab.core.system import open_regular, reason
 from difflab.errors import InputError
-from difflab.lab.study.cases import THIS, Case, Domain
+from difflab.lab.study.cases import THIS, Domain, StudyCase
 from difflab.lab.study.functions import (
     NO_USER_CODE,
     KeyPath,
@@ -47,14 +47,14 @@ class Study:
     ----------
     name : str
         Its name, by default that of its file.
-    cases : tuple of Case
+    cases : tuple of StudyCase
         Its cases, each once, in the order of the file.
     versions : mapping of str to Path
         The Python interpreter of every other version of difflab that a case names.
     """
 
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[StudyCase, ...]
     versions: Mapping[str, Path]
 
 
@@ -89,7 +89,7 @@ def read(path: Path, code: UserCode = NO_USER_CODE) -> Study:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _StudyPoint:
     """A function where a study compares it: at a point, or over a domain."""
 
     source: Source
@@ -112,13 +112,13 @@ class _Reader:
         grids = content.get("grid")
         if not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):
             raise self._error(("grid",), "a study has at least one grid", "begin it with [[grid]]")
-        cases: dict[str, Case] = {}
+        cases: dict[str, StudyCase] = {}
         for index, grid in enumerate(grids):
             for case in self._cases(("grid", index), grid, versions):
                 earlier = cases.get(case.key)
                 if earlier is not None:  # the same function in two grids: one case
                     extra = [method for method in case.methods if method not in earlier.methods]
-                    case = Case(**{**vars(earlier), "methods": (*earlier.methods, *extra)})
+                    case = StudyCase(**{**vars(earlier), "methods": (*earlier.methods, *extra)})
                 cases[case.key] = case
         return Study(name, tuple(cases.values()), versions)
 
@@ -142,7 +142,7 @@ class _Reader:
 
     def _cases(
         self, at: KeyPath, grid: Mapping[str, Any], versions: Mapping[str, Path]
-    ) -> Iterator[Case]:
+    ) -> Iterator[StudyCase]:
         self._known(at, grid, _GRID_KEYS)
         methods = self._methods(at, grid)
         targets = self._each(at, grid, "targets", str, ("auto",), _check_target)
@@ -152,25 +152,25 @@ class _Reader:
         if not 0 < timeout < float("inf"):
             raise self._error((*at, "timeout"), "the time limit is a positive number of seconds")
         repeats = self._repeats(at, grid)
-        places = list(self._places(at, grid))
-        count = len(places) * len(orders) * len(targets) * len(names)
+        study_points = list(self._study_points(at, grid))
+        count = len(study_points) * len(orders) * len(targets) * len(names)
         if count > _MOST_CASES:
             raise self._error(at, f"the grid has {count:,} cases, and a study {_MOST_CASES:,}")
-        for place, order, target, version in product(places, orders, targets, names):
-            yield Case(
-                text=place.source.text,
-                point=place.point,
+        for study_point, order, target, version in product(study_points, orders, targets, names):
+            yield StudyCase(
+                text=study_point.source.text,
+                point=study_point.point,
                 methods=methods,
-                formula=place.source.formula,
-                family=place.source.family,
-                size=place.source.size,
-                m=place.source.m,
+                formula=study_point.source.formula,
+                family=study_point.source.family,
+                size=study_point.source.size,
+                m=study_point.source.m,
                 order=order,
                 target=target,
                 version=version,
                 timeout=timeout,
                 repeats=repeats,
-                domain=place.domain,
+                domain=study_point.domain,
             )
 
     # --- the values of a grid -------------------------------------------------------------------
@@ -218,7 +218,7 @@ class _Reader:
             found = partial(_listed, name, n, m, self._code)
             yield from product(self._checked((*at, "families"), found), given)
 
-    def _places(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Place]:
+    def _study_points(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_StudyPoint]:
         """Yield the functions at their points (given, customary or chosen), or over domains."""
         from difflab.diagnose.point_check import checked_point
         from difflab.language import given_names
@@ -240,7 +240,7 @@ class _Reader:
             key = key if given is None else (*at, "at")
             for seed in seeds if point is None else (0,):
                 chosen = partial(checked_point, function, point, seed)
-                yield _Place(each, self._checked(key, chosen))
+                yield _StudyPoint(each, self._checked(key, chosen))
 
     def _domains(self, at: KeyPath, grid: Mapping[str, Any], seeds: Sequence[int]) -> list[Domain]:
         """Return the domains of a grid; none if it compares at points."""
@@ -264,7 +264,7 @@ class _Reader:
         function: Function,
         given: Mapping[str, Any] | None,
         domains: Sequence[Domain],
-    ) -> Iterator[_Place]:
+    ) -> Iterator[_StudyPoint]:
         """Yield a function over domains: `given` or its customary point has the other inputs."""
         from difflab.lab.domain.box import box_of
 
@@ -272,7 +272,7 @@ class _Reader:
             point = {} if each.point is None or given is not None else each.point
             fixed = given or {name: x for name, x in point.items() if name not in domain.over}
             find = partial(box_of, function, domain.over, fixed, domain.scale)
-            yield _Place(each, self._checked((*at, "over"), find).fixed, domain)
+            yield _StudyPoint(each, self._checked((*at, "over"), find).fixed, domain)
 
     # --- checks ---------------------------------------------------------------------------------
 

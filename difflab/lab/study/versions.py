@@ -17,8 +17,8 @@ from difflab.core.strict_json import strict
 from difflab.errors import InputError
 from difflab.lab.record import Outcome, Status, from_json
 from difflab.lab.store import Record
-from difflab.lab.study.cases import Case
-from difflab.lab.study.judging import Judged, Source, Times, options_over, read_over, records
+from difflab.lab.study.cases import StudyCase
+from difflab.lab.study.judging import JudgedCase, Source, Times, options_over, read_over, records
 
 _SOURCES = """
 import json, sys
@@ -30,7 +30,7 @@ _PATHS = ("PYTHONPATH", "PYTHONHOME")
 _OVERHEAD = 60.0  # seconds to start a version, beside the time limits of its methods
 
 
-def other_sources(name: str, interpreter: Path, cases: Sequence[Case]) -> dict[str, Source]:
+def other_sources(name: str, interpreter: Path, cases: Sequence[StudyCase]) -> dict[str, Source]:
     """Return the provenance of a version's records by method.
 
     Raises
@@ -53,12 +53,12 @@ def other_sources(name: str, interpreter: Path, cases: Sequence[Case]) -> dict[s
     return {method: found[method] for method in methods}
 
 
-def command(case: Case, methods: Sequence[str]) -> list[str]:
+def command(case: StudyCase, methods: Sequence[str]) -> list[str]:
     """Return the arguments of ``difflab`` that repeat the comparison of a case.
 
     Examples
     --------
-    >>> command(Case("x^2", {"x": 2.0}, ("reverse",)), ["reverse"])
+    >>> command(StudyCase("x^2", {"x": 2.0}, ("reverse",)), ["reverse"])
     ['compare', '--at', 'x=2.0', '--methods', 'reverse', '--', 'x^2']
     """
     found = ["compare"]
@@ -77,7 +77,7 @@ def command(case: Case, methods: Sequence[str]) -> list[str]:
 
 def records_of_version(
     study: str,
-    case: Case,
+    case: StudyCase,
     interpreter: Path,
     wanted: Mapping[str, str],
     known: Mapping[str, Source],
@@ -89,17 +89,17 @@ def records_of_version(
     arguments = [*_start(interpreter), "-m", "difflab", *command(case, [*wanted])]
     place = arguments.index("--")
     arguments[place:place] = ["--format", "json"]
-    found, times = Judged(None), {name: Times() for name in wanted}
+    found, times = JudgedCase(None), {name: Times() for name in wanted}
     for _ in range(max(case.repeats, 1)):
         done = _run(arguments, _OVERHEAD + case.timeout * (len(wanted) + 1))
         try:
             if case.domain is not None:
-                found = Judged(None, domain=read_over(done.stdout))
+                found = JudgedCase(None, domain=read_over(done.stdout))
             else:
-                found = Judged(from_json(done.stdout))
+                found = JudgedCase(from_json(done.stdout))
         except InputError:
             last = done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
-            found = Judged(None, Outcome(Status.FAILED, last))
+            found = JudgedCase(None, Outcome(Status.FAILED, last))
             break
         for row in found.comparison.methods if found.comparison else ():
             if row.samples:

@@ -98,7 +98,7 @@ def jax_code(function: Function, name: str = "f") -> str:
         "jnp": "import jax.numpy as jnp",
         "np": "import numpy as np",
     }
-    return _Code(function, name, "JAX", _jax()).source([], heading)
+    return _FunctionBody(function, name, "JAX", _jax()).source([], heading)
 
 
 def torch_code(function: Function, name: str = "f") -> str:
@@ -116,7 +116,7 @@ def torch_code(function: Function, name: str = "f") -> str:
     def f(x, y):
         return torch.maximum(x, y) ** 2
     """
-    return _Code(function, name, "PyTorch", _torch()).source(
+    return _FunctionBody(function, name, "PyTorch", _torch()).source(
         ["import torch"], {"np": "import numpy as np"}
     )
 
@@ -206,7 +206,7 @@ def _under_numpys_names(spelling: LibrarySpelling) -> NumpyNames:
     return NumpyNames(cast(WrittenName, spelling.xp))
 
 
-class _Code:
+class _FunctionBody:
     """The body of one function.
 
     A subclass may change the operands and the result of an operation, by `operand` and `result`.
@@ -305,7 +305,7 @@ class _Code:
         return lifted
 
 
-class NumpyCode(_Code):
+class NumpyCode(_FunctionBody):
     """The body of a function over NumPy."""
 
     def __init__(self, function: Function, name: str) -> None:

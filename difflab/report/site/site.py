@@ -20,7 +20,7 @@ from difflab.lab.domain.record import read_rows
 from difflab.lab.kinds import RecordColumn
 from difflab.lab.record import STORED, Comparison, from_dict
 from difflab.lab.store import Record, unpacked_json
-from difflab.lab.study.cases import Case, Domain
+from difflab.lab.study.cases import Domain, StudyCase
 from difflab.lab.study.versions import command
 from difflab.report import html
 from difflab.report.comparison.view import view
@@ -203,7 +203,7 @@ def _page(records: Sequence[Record]) -> str:
 
 def _command(records: Sequence[Record]) -> str:
     """Return the command that repeats a comparison."""
-    case = Case.of_record(records[0])
+    case = StudyCase.of_record(records[0])
     return shlex.join(["difflab", *command(case, [record["method"] for record in records])])
 
 

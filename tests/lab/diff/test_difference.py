@@ -10,7 +10,7 @@ from difflab.lab.compare import compare
 from difflab.lab.diff.difference import Kind, difference
 from difflab.lab.diff.sides import Measured, load
 from difflab.lab.record import MethodRow, Status
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 from difflab.methods.protocol import Family
@@ -113,7 +113,7 @@ timing = false
 
 def stored(tmp_path, name):
     (tmp_path / "a.toml").write_text(STUDY, encoding="utf-8")
-    with Store(tmp_path / name, new=True) as store:
+    with StudyStore(tmp_path / name, new=True) as store:
         run(store, plan(read(tmp_path / "a.toml")))
     return str(tmp_path / name)
 

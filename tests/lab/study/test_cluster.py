@@ -11,7 +11,7 @@ import pytest
 from difflab.errors import InputError
 from difflab.lab.store import unpacked_json
 from difflab.lab.study import run as alone
-from difflab.lab.study.cases import COLUMNS, Store
+from difflab.lab.study.cases import COLUMNS, StudyStore
 from difflab.lab.study.run import Cluster, opened
 from difflab.lab.study.study import read
 
@@ -53,7 +53,7 @@ def test_records_are_those_of_one_process_with_workers_killed_at_random(tmp_path
     (tmp_path / "a.toml").write_text(STUDY, encoding="utf-8")
     study = read(tmp_path / "a.toml")
     moments, killed, ended = random.Random(5), [], threading.Event()
-    with opened(2, None) as cluster, Store(tmp_path / "b.db", new=True) as store:
+    with opened(2, None) as cluster, StudyStore(tmp_path / "b.db", new=True) as store:
         planned = alone.plan(study, cluster.sources(study.cases))
         affinities = cluster.client.run(_affinity)
 
@@ -76,7 +76,7 @@ def test_records_are_those_of_one_process_with_workers_killed_at_random(tmp_path
             thread.join()
         found = {record["key"]: record for record in store.records()}
     assert killed
-    with Store(tmp_path / "a.db", new=True) as store:
+    with StudyStore(tmp_path / "a.db", new=True) as store:
         alone.run(store, alone.plan(study))
         expected = {record["key"]: record for record in store.records()}
     assert found.keys() == expected.keys()

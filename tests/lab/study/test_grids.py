@@ -13,7 +13,7 @@ from difflab.lab.diff.sides import load
 from difflab.lab.problems.sized import python_family
 from difflab.lab.record import from_dict
 from difflab.lab.store import unpacked_json
-from difflab.lab.study.cases import COLUMNS, Case, Store
+from difflab.lab.study.cases import COLUMNS, StudyCase, StudyStore
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 
@@ -37,7 +37,7 @@ def written(tmp_path, text, name="study.toml"):
 
 
 def stored(tmp_path, text, name="a.db", **code):
-    with Store(tmp_path / name, new=True) as store:
+    with StudyStore(tmp_path / name, new=True) as store:
         run(store, plan(read(written(tmp_path, text), **code)))
         return store.records()
 
@@ -55,7 +55,7 @@ def test_domains_seeds_and_targets_are_a_grid(tmp_path):
 
 
 def test_a_case_at_a_point_has_the_identity_of_earlier_versions():
-    case = Case("x^2", {"x": 3.0}, ("reverse",))
+    case = StudyCase("x^2", {"x": 3.0}, ("reverse",))
     assert (case.identity, case.key) == ("151d543354b910ae31e9", "8c4dd8aff656018d8ee4")
 
 
@@ -102,7 +102,7 @@ def test_a_method_that_never_answers_is_no_success(tmp_path):
 def test_a_domain_that_became_worse_is_found(tmp_path):
     text = '[[grid]]\nformulas = "x^2"\nover = {x = [1, 2]}\npoints = 8\nmethods = "reverse"\n'
     stored(tmp_path, text)
-    with Store(tmp_path / "a.db") as store:
+    with StudyStore(tmp_path / "a.db") as store:
         store.copy(tmp_path / "b.db")
     assert not difference(load(str(tmp_path / "a.db")), load(str(tmp_path / "b.db"))).changes
     with sqlite3.connect(tmp_path / "b.db") as opened:
@@ -197,7 +197,7 @@ def test_a_store_of_the_first_version_is_upgraded(tmp_path):
         old.execute(f"PRAGMA application_id={0x64664C62}")
         old.execute("PRAGMA user_version=1")
     old.close()
-    with Store(path) as store:
+    with StudyStore(path) as store:
         (record,) = store.records()
     assert (record["text"], record["m"], record["over"]) == ("x^2", None, None)
     text = '[[grid]]\nformulas = "x^2"\nat = {x = 1}\nmethods = "reverse"\ntiming = false\n'

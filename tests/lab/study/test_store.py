@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from difflab.errors import InputError
-from difflab.lab.study.cases import COLUMNS, Store
+from difflab.lab.study.cases import COLUMNS, StudyStore
 
 ROOT = Path(__file__).parents[3]
 # Each record takes some milliseconds and says which process made it. A process computes nothing
@@ -20,12 +20,12 @@ ROOT = Path(__file__).parents[3]
 RUN = """
 import os, sys, time
 from pathlib import Path
-from difflab.lab.study.cases import COLUMNS, Store
+from difflab.lab.study.cases import COLUMNS, StudyStore
 from difflab.lab.engine import Work, unclaimed
 works = [Work(n, f"work {n}", "", {"a": f"{n}a", "b": f"{n}b"})
          for n in range(40)]
 log = open(sys.argv[2], "a", buffering=1)
-with Store(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
+with StudyStore(Path(sys.argv[1]), new=True) as store, store.owner() as owner:
     print("ready", flush=True)
     sys.stdin.readline()
     for work, missing in unclaimed(store, owner, works):
@@ -71,14 +71,14 @@ def test_nothing_that_was_written_is_lost_at_kill_9_at_random_moments(tmp_path):
             time.sleep(moments.uniform(0, 0.3))
             process.kill()
         written = log.read_text().split()
-        with Store(path) as store:
+        with StudyStore(path) as store:
             assert store.known(written) == set(written)
             check = store._open.execute("PRAGMA integrity_check").fetchone()[0]
         assert check == "ok"
     with start(path, log) as process:
         assert process.wait(600) == 0, process.stderr.read()
     written = log.read_text().split()
-    with Store(path) as store:
+    with StudyStore(path) as store:
         records = store.records()
     # What a process wrote but had not yet logged when it was killed is there as well.
     assert set(written) <= {record["key"] for record in records}
@@ -97,7 +97,7 @@ def test_two_runs_share_the_work_and_do_no_record_twice(tmp_path):
             assert run.wait(600) == 0, run.stderr.read()
     written = log.read_text().split()
     assert sorted(written) == sorted(f"{n}{method}" for n in range(40) for method in "ab")
-    with Store(path) as store:
+    with StudyStore(path) as store:
         makers = {record["message"].rstrip("x") for record in store.records()}
     assert len(makers) == 2
 
@@ -105,7 +105,7 @@ def test_two_runs_share_the_work_and_do_no_record_twice(tmp_path):
 def test_the_claim_of_a_stopped_process_holds_and_that_of_a_killed_one_lapses(tmp_path):
     path, log = tmp_path / "a.db", tmp_path / "log"
     lone = start(path, log, together=2)  # keeps its first claim, waiting for another process
-    with lone as process, Store(path) as store, store.owner() as owner:
+    with lone as process, StudyStore(path) as store, store.owner() as owner:
         claims, last = [], time.monotonic() + 600
         while not claims and time.monotonic() < last:
             process.send_signal(signal.SIGCONT)
@@ -143,7 +143,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path, kind):
             other.execute("CREATE TABLE t (a)")
         other.close()
     elif kind == "later":
-        Store(path, new=True).close()
+        StudyStore(path, new=True).close()
         with sqlite3.connect(path) as other:
             other.execute("PRAGMA user_version = 99")
         other.close()
@@ -152,17 +152,17 @@ def test_other_files_are_refused_and_left_alone(tmp_path, kind):
     before = path.read_bytes() if path.is_file() else None
     says = {"later": "later version", "absent": "no file", "folder": "no file"}
     with pytest.raises(InputError, match=says.get(kind, "the file of a study")):
-        Store(path, new=kind not in ("absent", "folder"))
+        StudyStore(path, new=kind not in ("absent", "folder"))
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
 def test_a_copy_has_all_records_and_no_claims(tmp_path):
     blank = dict.fromkeys(COLUMNS)
-    with Store(tmp_path / "a.db", new=True) as store, store.owner() as owner:
+    with StudyStore(tmp_path / "a.db", new=True) as store, store.owner() as owner:
         store.claim(owner, "w", ["k"])
         store.claim(owner, "v", ["l"])
         store.add(owner, "w", [{**blank, "key": "k", "max_ulp_error": 0.1}])
         store.copy(tmp_path / "b.db")
-    with Store(tmp_path / "b.db") as copy:
+    with StudyStore(tmp_path / "b.db") as copy:
         assert [record["max_ulp_error"] for record in copy.records()] == [0.1]
         assert copy._open.execute("SELECT count(*) FROM claims").fetchone()[0] == 0

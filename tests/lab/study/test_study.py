@@ -8,7 +8,7 @@ import pytest
 from difflab.errors import InputError
 from difflab.lab.record import from_dict
 from difflab.lab.store import unpacked_json
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 from difflab.lab.study.judging import keys, sources
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
@@ -108,7 +108,7 @@ def test_a_file_that_is_not_toml_is_refused_with_its_line(tmp_path, text):
 def test_records_have_the_derivatives_that_algebra_gives(tmp_path):
     planned = plan(read(written(tmp_path, SEED)))
     seen = []
-    with Store(tmp_path / "a.db", new=True) as store:
+    with StudyStore(tmp_path / "a.db", new=True) as store:
         run(store, planned, lambda *progress: seen.append(progress))
         records = store.records()
         run(store, planned)
@@ -131,7 +131,7 @@ def test_records_have_the_derivatives_that_algebra_gives(tmp_path):
 
 def test_times_are_blocks_of_pairs_with_the_yardstick(tmp_path):
     text = '[[grid]]\nformulas = "x^2"\nat = {x = 3}\nmethods = ["reverse"]\nrepeats = 2\n'
-    with Store(tmp_path / "a.db", new=True) as store:
+    with StudyStore(tmp_path / "a.db", new=True) as store:
         run(store, plan(read(written(tmp_path, text))))
         (record,) = store.records()
     blocks = json.loads(record["blocks"])
@@ -148,7 +148,7 @@ def test_a_comparison_that_fails_is_a_record(tmp_path, monkeypatch):
 
     monkeypatch.setattr("difflab.lab.study.judging.compare", full)
     text = '[[grid]]\nformulas = "x^2"\nat = {x = 3}\nmethods = ["reverse"]\n'
-    with Store(tmp_path / "a.db", new=True) as store:
+    with StudyStore(tmp_path / "a.db", new=True) as store:
         run(store, plan(read(written(tmp_path, text))))
         (record,) = store.records()
     assert (record["status"], record["verdict"]) == ("failed", None)

@@ -7,7 +7,7 @@ import pytest
 from difflab.errors import InputError
 from difflab.lab.diff.difference import difference
 from difflab.lab.diff.sides import load
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 from difflab.lab.study.versions import command
@@ -35,7 +35,7 @@ def test_the_same_version_gives_the_same_records(tmp_path, monkeypatch):
     (tmp_path / "difflab" / "__init__.py").write_text("raise SystemExit('the wrong difflab')")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "a.db"
-    with Store(path, new=True) as store:
+    with StudyStore(path, new=True) as store:
         run(store, planned(tmp_path, sys.executable))
         records = store.records()
     assert sorted(record["version"] for record in records) == ["other"] * 2 + ["this"] * 2

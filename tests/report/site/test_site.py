@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from difflab.lab.study.cases import Store
+from difflab.lab.study.cases import StudyStore
 from difflab.lab.study.run import plan, run
 from difflab.lab.study.study import read
 from difflab.report.site.pictures import times
@@ -36,7 +36,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     (folder / "a.toml").write_text(STUDY, encoding="utf-8")
-    with Store(folder / "a.db", new=True) as store:
+    with StudyStore(folder / "a.db", new=True) as store:
         run(store, plan(read(folder / "a.toml")))
         for path, content in site(store.records()).items():
             (folder / path).parent.mkdir(exist_ok=True)
@@ -80,7 +80,7 @@ def pages(folder):
 
 def test_every_record_is_one_click_away(folder):
     found = pages(folder)
-    with Store(folder / "a.db") as store:
+    with StudyStore(folder / "a.db") as store:
         keys = {record["key"] for record in store.records()}
     index = found[folder / "index.html"]
     linked = set()
@@ -94,7 +94,7 @@ def test_every_record_is_one_click_away(folder):
 
 def test_the_table_reads_points_as_people_write_them_and_has_no_empty_column(folder):
     text = (folder / "index.html").read_text(encoding="utf-8")
-    with Store(folder / "a.db") as store:
+    with StudyStore(folder / "a.db") as store:
         records = store.records()
     points = [cells[1] for cells in pages(folder)[folder / "index.html"].rows if cells]
     assert len(points) == len(records)
@@ -115,7 +115,7 @@ def test_records_are_in_order_and_equal_settings_are_said_once(folder):
     assert not {"target", "version", "order"} & set(heads)
     assert "In all records: target auto, version this, order 1." in page
 
-    with Store(folder / "a.db") as store:
+    with StudyStore(folder / "a.db") as store:
         records = [dict(record) for record in store.records()]
     records[0]["target"] = "native"
     (page,) = (text for path, text in site(records).items() if path.name == "index.html")
@@ -127,7 +127,7 @@ def test_the_command_on_a_page_repeats_its_records(folder, monkeypatch, tmp_path
     from difflab.cli import main
 
     monkeypatch.chdir(tmp_path)
-    with Store(folder / "a.db") as store:
+    with StudyStore(folder / "a.db") as store:
         records = store.records()
     for path, page in pages(folder).items():
         if path.name == "index.html":
@@ -274,7 +274,7 @@ points = 16
 methods = ["forward", "finite-central"]
 """
     (tmp_path / "a.toml").write_text(study, encoding="utf-8")
-    with Store(tmp_path / "a.db", new=True) as store:
+    with StudyStore(tmp_path / "a.db", new=True) as store:
         run(store, plan(read(tmp_path / "a.toml")))
         written = site(store.records())
     (page,) = (text.decode() for path, text in written.items() if path.parent.name == "records")

@@ -26,7 +26,7 @@ from difflab.testing.fuzz.compositions.panel import (
     REFUSALS,
     Composed,
     CompositionPanel,
-    Truth,
+    TrueDerivative,
     compositions,
     reproduction,
 )
@@ -107,7 +107,7 @@ def test_programs_are_differentiated_one_to_three_times(program: Composed) -> No
 
 def test_the_third_derivative_along_a_direction() -> None:
     function = dl.parse("x^3*y + sin(x)")
-    truth = Truth.of(function, [X, Y], 3, 60.0)
+    truth = TrueDerivative.of(function, [X, Y], 3, 60.0)
     assert truth is not None
     # 6 y - cos(x) in xxx, 6 x in xxy; the direction is (1, 1/2)
     assert truth.expected[0] == pytest.approx(6 * Y - math.cos(X) + 3 * 6 * X / 2, rel=1e-14)
@@ -121,7 +121,7 @@ def test_the_third_derivative_along_a_direction() -> None:
 
 
 def test_of_32_bits_fewer_digits_are_asked() -> None:
-    truth = Truth.of(dl.parse("sin(x)*y"), [X, Y], 1, 60.0)
+    truth = TrueDerivative.of(dl.parse("sin(x)*y"), [X, Y], 1, 60.0)
     assert truth is not None
     right = np.array([math.cos(X) * Y, math.sin(X)])
     assert truth.verdict(right.astype(np.float32).tolist(), "float32")[0] == "agree"
@@ -131,7 +131,7 @@ def test_of_32_bits_fewer_digits_are_asked() -> None:
 
 
 def test_a_kink_has_no_third_derivative_to_judge_by() -> None:
-    assert Truth.of(dl.parse("abs(x)"), [0.0], 3, 60.0) is None
+    assert TrueDerivative.of(dl.parse("abs(x)"), [0.0], 3, 60.0) is None
 
 
 class Answering(CompositionPanel):

@@ -36,7 +36,7 @@ _CLOSE, _WRONG = {"float64": 1e-6, "float32": 1e-4}, {"float64": 1e-3, "float32"
 
 
 @dataclass(frozen=True)
-class Truth:
+class TrueDerivative:
     """A derivative at a point, and how results are judged by it.
 
     Attributes
@@ -53,7 +53,9 @@ class Truth:
     judge: Judge
 
     @classmethod
-    def of(cls, function: Function, x: Sequence[float], order: int, timeout: float) -> Truth | None:
+    def of(
+        cls, function: Function, x: Sequence[float], order: int, timeout: float
+    ) -> TrueDerivative | None:
         """Return the truth; None where there is none to judge by."""
         judge = Judge(function, np.array(x), min(order, 2), timeout)
         if judge.reference is None or judge.status not in _JUDGED:
@@ -243,7 +245,7 @@ class CompositionPanel:
         point = {name: program.point[name] for name in function.inputs}
         x = np.array([v for name in point for v in np.ravel(point[name])], dtype=program.dtype)
         at = x.astype(np.float64).tolist()
-        truth = Truth.of(function, at, program.order, self.timeout)
+        truth = TrueDerivative.of(function, at, program.order, self.timeout)
         if truth is None:
             return None
         small = replace(program, point=point)
@@ -268,7 +270,7 @@ class _Trial:
     program: Composed
     function: Function
     x: list[float]
-    truth: Truth
+    truth: TrueDerivative
     counts: Counter[tuple[str, str]]
 
     @property
