@@ -138,9 +138,9 @@ def _autograd_function() -> Any:
             """Return Jᵀ ȳ, an operation again."""
             sources = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
             args = ctx.saved_tensors
-            found = DifflabOperation.apply(ctx.op.cotangent(sources), *args, *bars)
+            cotangents = DifflabOperation.apply(ctx.op.cotangent(sources), *args, *bars)
             slopes: list[Tensor | None] = [None] * len(args)
-            for k, slope in zip(sources, found, strict=True):
+            for k, slope in zip(sources, cotangents, strict=True):
                 slopes[k] = slope.sum_to_size(args[k].shape)
             return None, *slopes
 
@@ -150,8 +150,8 @@ def _autograd_function() -> Any:
             sources = tuple(k for k, dot in enumerate(dots) if dot is not None)
             along = [dots[k] for k in sources]
             op = ctx.op.tangent(sources)
-            found: tuple[Tensor, ...] = DifflabOperation.apply(op, *ctx.saved_tensors, *along)
-            return found
+            tangents: tuple[Tensor, ...] = DifflabOperation.apply(op, *ctx.saved_tensors, *along)
+            return tangents
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], op: CompiledOperation, *args: Any) -> Any:

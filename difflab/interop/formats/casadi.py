@@ -70,8 +70,8 @@ def from_casadi(f: Any, *, verify: bool = True) -> Function:
     read = _InstructionReader(casadi, _of_scalars(f)).function()
 
     def call(values: list[Any]) -> list[Any]:
-        found = f.call([casadi.DM(value) for value in values])
-        pairs = zip(found, read.output_shapes, strict=True)
+        outputs = f.call([casadi.DM(value) for value in values])
+        pairs = zip(outputs, read.output_shapes, strict=True)
         return [value.full().reshape(shape) for value, shape in pairs]
 
     return verified(read, ReaderSource("CasADi", call)) if verify else read
@@ -157,8 +157,8 @@ class _InstructionReader:
         listing = [zero] * (sparsity.shape[0] * columns)
         for (row, column), value in zip(_cells(sparsity), self.results[place], strict=True):
             listing[row * columns + column] = value
-        found: Node = arrays.reshape(listed(listing), shape)
-        return found
+        output: Node = arrays.reshape(listed(listing), shape)
+        return output
 
 
 def _shape(sparsity: Any) -> tuple[int, ...]:

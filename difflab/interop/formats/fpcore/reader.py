@@ -85,12 +85,12 @@ def from_fpcore(text: str) -> Function:
     """
     if not isinstance(text, str):
         raise InputError(f"from_fpcore takes a text, not {type(text).__name__}")
-    found = read(text)
-    if not found:
+    cores = read(text)
+    if not cores:
         raise InputError("the text holds no FPCore", hint="(FPCore (x) (sqrt x))")
-    if len(found) > 1:
-        fail(text, found[1], "more than one FPCore", "read them one by one")
-    return _CoreReader(text).function(found[0])
+    if len(cores) > 1:
+        fail(text, cores[1], "more than one FPCore", "read them one by one")
+    return _CoreReader(text).function(cores[0])
 
 
 Work = tuple[Callable[..., None], tuple[Any, ...]]
@@ -151,13 +151,13 @@ class _CoreReader:
         self, at: Expression, items: Sequence[Expression]
     ) -> tuple[Mapping[str, Expression], Expression]:
         """Return the properties with their values, and the expressions after them."""
-        rest, found = list(items), {}
+        rest, properties = list(items), {}
         while len(rest) > 1 and isinstance(rest[0], Atom) and rest[0].text.startswith(":"):
-            found[rest[0].text] = rest[1]
+            properties[rest[0].text] = rest[1]
             del rest[:2]
         if len(rest) != 1:
             fail(self.text, at, "expected one expression behind the properties")
-        return found, rest[0]
+        return properties, rest[0]
 
     def _context(self, properties: Mapping[str, Expression]) -> str:
         """Return the precision of a context, which is that around it if none is stated."""
@@ -262,8 +262,8 @@ class _CoreReader:
             return self.scope[text]
         if text in ("TRUE", "FALSE"):
             return Node(self.builder, rows.not_equal(self._constant(int(text == "TRUE")), 0).id)
-        found: Node = CONTEXTS[self.precision](self._number(atom))
-        return found
+        rounded: Node = CONTEXTS[self.precision](self._number(atom))
+        return rounded
 
     def _number(self, atom: Atom) -> Node:
         text = atom.text
@@ -295,11 +295,11 @@ class _CoreReader:
         """Replace the last values by an operator of them, rounded to the precision."""
         values = self.values[len(self.values) - count :]
         del self.values[len(self.values) - count :]
-        found = _applied(name, values, self.precision)
-        if found is None:
+        value = _applied(name, values, self.precision)
+        if value is None:
             fail(self.text, expression, f"'{name}' does not take {count} operands")
         exact = name in _EXACT or name in _RELATIONS
-        self.values.append(found if exact else CONTEXTS[self.precision](found))
+        self.values.append(value if exact else CONTEXTS[self.precision](value))
 
 
 _SEVERAL: Mapping[str, Callable[..., Any]] = {
@@ -359,10 +359,10 @@ def _remainder(x: Any, y: Any) -> Any:
 @cache
 def _operators() -> Mapping[tuple[str, int], Callable[..., Any]]:
     """Return the operators, by name and number of operands: most are functions of C99."""
-    found: dict[tuple[str, int], Callable[..., Any]] = {
+    operators: dict[tuple[str, int], Callable[..., Any]] = {
         (c_name(row), row.arity or 0): row for row in TABLE.values() if c_name(row) in C99.values()
     }
-    return found | {
+    return operators | {
         ("-", 1): rows.negative,
         ("not", 1): rows.logical_not,
         ("!=", 2): rows.not_equal,

@@ -33,11 +33,11 @@ def _gather(primitive: Any, x: Any, indices: Any, **params: Any) -> Any:
         return _at_computed(x, indices, **params)
     given = params | {"fill_value": -1}
     places = np.asarray(primitive.bind(_positions(x.shape), indices, **given))
-    found = _entries(np.reshape(x, -1), np.maximum(places, 0))
+    entries = _entries(np.reshape(x, -1), np.maximum(places, 0))
     if places.min(initial=0) < 0:
         fill = params["fill_value"]
-        found = np.where(places < 0, np.nan if fill is None else float(fill), found)
-    return found
+        entries = np.where(places < 0, np.nan if fill is None else float(fill), entries)
+    return entries
 
 
 def _scatter(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
@@ -88,15 +88,15 @@ def _at_computed(x: Any, indices: Node, **params: Any) -> Any:
         raise UnsupportedError("computed indices are read where they take entries along one axis")
     (axis,) = axes
     places: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
-    found = taken_at(np.moveaxis(x, axis, 0), places, 0)
+    entries = taken_at(np.moveaxis(x, axis, 0), places, 0)
     lead = len(places.shape)
     if axis not in numbers.collapsed_slice_dims:
-        found = np.expand_dims(found, lead + axis)
-    taken, kept = iter(range(lead)), iter(range(lead, len(found.shape)))
+        entries = np.expand_dims(entries, lead + axis)
+    taken, kept = iter(range(lead)), iter(range(lead, len(entries.shape)))
     order = [
-        next(kept if place in numbers.offset_dims else taken) for place in range(len(found.shape))
+        next(kept if place in numbers.offset_dims else taken) for place in range(len(entries.shape))
     ]
-    return np.transpose(found, order)
+    return np.transpose(entries, order)
 
 
 MOVEMENTS: Mapping[str, Callable[..., Any]] = {
@@ -176,21 +176,21 @@ def _applied(step: Any, operands: list[Any]) -> Sequence[Any]:
         return _solved(params, operands)
     try:
         if name in RULES:
-            found = RULES[name](*operands, **params)
+            results = RULES[name](*operands, **params)
         elif name in RULES_BY_KIND:
             kind = np.dtype(step.invars[0].aval.dtype).kind
-            found = RULES_BY_KIND[name](*operands, kind=kind, **params)
+            results = RULES_BY_KIND[name](*operands, kind=kind, **params)
         elif not traced:
-            found = step.primitive.bind(*operands, **params)
+            results = step.primitive.bind(*operands, **params)
         elif name in CONTROL:
-            found = CONTROL[name](evaluated, operands, **params)
+            results = CONTROL[name](evaluated, operands, **params)
         elif name in MOVEMENTS:
-            found = MOVEMENTS[name](step.primitive, *operands, **params)
+            results = MOVEMENTS[name](step.primitive, *operands, **params)
         else:
             raise UnsupportedError("it has no counterpart")
     except UnsupportedError as error:
         raise _unread(step, error) from error
-    return found if step.primitive.multiple_results else [found]
+    return results if step.primitive.multiple_results else [results]
 
 
 def _called(params: Mapping[str, Any], operands: list[Any]) -> list[Any]:

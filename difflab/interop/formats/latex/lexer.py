@@ -107,8 +107,8 @@ def functions() -> Mapping[str, str]:
     >>> functions()["arcsin"], functions()["Gamma"], functions()["erf"]
     ('asin', 'gamma', 'erf')
     """
-    found = {name: name for name in CALLS} | dict(commands())
-    return found | {name: name for row in TABLE.values() for name in row.names}
+    names = {name: name for name in CALLS} | dict(commands())
+    return names | {name: name for row in TABLE.values() for name in row.names}
 
 
 @cache
@@ -122,16 +122,16 @@ def commands() -> Mapping[str, str]:
     >>> commands()["ln"], "sum" in commands()
     ('ln', False)
     """
-    found = {name: name for name in (*trigonometric.__all__, "det")}
+    names = {name: name for name in (*trigonometric.__all__, "det")}
     for row in TABLE.values():
         match = _COMMAND.match(row.latex or "")
         if row.shape is None and match and row.names:
-            found.setdefault(match[1] or match[2], row.names[0])
+            names.setdefault(match[1] or match[2], row.names[0])
         if row.shape is None:
-            found |= {name: name for name in row.names}
-    found |= {word: name for word, name in _SYNONYMS.items() if name in found}
+            names |= {name: name for name in row.names}
+    names |= {word: name for word, name in _SYNONYMS.items() if name in names}
     letters = {word for word in GREEK if word[0].islower()}
-    return {word: name for word, name in found.items() if word not in {*letters, "sqrt"}}
+    return {word: name for word, name in names.items() if word not in {*letters, "sqrt"}}
 
 
 # --- tokens -----------------------------------------------------------------------------------

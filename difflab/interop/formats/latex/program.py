@@ -64,9 +64,9 @@ def program_of_latex(text: str, variables: Collection[str] = ()) -> str:
     >>> program_of_latex(r"\gamma \left(x + 1\right)")
     'gamma: []; gamma*(x + 1)'
     """
-    found = from_latex(text, variables).text
-    assert found is not None, "a parsed function has a text"
-    return found
+    program = from_latex(text, variables).text
+    assert program is not None, "a parsed function has a text"
+    return program
 
 
 def _translated(text: str, variables: Collection[str]) -> tuple[Translation, list[str]]:

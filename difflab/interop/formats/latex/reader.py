@@ -216,9 +216,9 @@ class LatexReader(FrameStack):
 
     def _accented(self, token: Token) -> str:
         """Return the letter below an accent."""
-        found = self.lexer.next()
-        braces = found.text == "{"
-        letter = self.lexer.next() if braces else found
+        first = self.lexer.next()
+        braces = first.text == "{"
+        letter = self.lexer.next() if braces else first
         word = letter.text.removeprefix("\\")
         if not (letter.kind == "letter" or word in GREEK):
             self.fail(f"{token.text} is put on one letter", letter)

@@ -248,8 +248,8 @@ class FrameStack:
             named = only is not None and bool(only.name)
             is_call = plain and (named or numbered or frame.commas > 0)
             inner = content if plain else None
-            found = Operand(around, inner=inner, is_call=is_call, numbered=numbered)
-            self.operand(found, token)
+            operand = Operand(around, inner=inner, is_call=is_call, numbered=numbered)
+            self.operand(operand, token)
 
         self.frames.append(Frame(FrameKind.GROUP, token, finish, closer, left))
 

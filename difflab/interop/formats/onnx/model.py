@@ -120,8 +120,8 @@ def _source(onnx: Any, reader: _Model) -> ReaderSource:
         given = {
             name: value for name, value in zip(names, values, strict=True) if name not in fixed
         }
-        found: list[Any] = evaluator[0].run(None, given)
-        return found
+        outputs: list[Any] = evaluator[0].run(None, given)
+        return outputs
 
     convert = onnx.helper.tensor_dtype_to_np_dtype
     return ReaderSource(
@@ -178,10 +178,10 @@ class _Model:
     def _stored(self, tensor: Any) -> np.ndarray[Any, Any]:
         """Return the elements of a stored tensor."""
         try:
-            found: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
+            elements: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
         except Exception as error:  # a damaged tensor may have any kind and any number of bytes
             raise InputError(f"the stored tensor {tensor.name!r} is damaged: {error}") from error
-        return found
+        return elements
 
     def value(self, name: str) -> Node:
         """Return the node of a value; arrays become constants on first use."""
@@ -289,14 +289,14 @@ class _Model:
                 hint="docs/reference/formats.md lists those that it reads",
             )
         try:
-            found = rule(self, inputs, attributes)
+            returned = rule(self, inputs, attributes)
         except ShapeError as error:
             raise InputError(f"{place}: {error.message}", hint=error.hint) from error
         except (DifflabError, KeyError, IndexError, TypeError, ValueError) as error:
             raise InputError(f"{place}: {error}") from error
-        results = found if isinstance(found, list) else [found]
-        if isinstance(found, list) and len(found) != len(step.output):
-            raise InputError(f"{place} names {len(step.output)} of its {len(found)} results")
+        results = returned if isinstance(returned, list) else [returned]
+        if isinstance(returned, list) and len(returned) != len(step.output):
+            raise InputError(f"{place} names {len(step.output)} of its {len(returned)} results")
         # Further outputs, such as the mask of a dropout, are not computed.
         self.values.update(zip(step.output, results, strict=False))
 
@@ -322,11 +322,11 @@ class _Model:
         opset = self.onnx.helper.make_opsetid("", self.opset)
         model = self.onnx.helper.make_model(graph, opset_imports=[opset])
         try:
-            found = ReferenceEvaluator(model).run(None, {})
+            outputs = ReferenceEvaluator(model).run(None, {})
         except Exception as error:  # the evaluator's errors have no common class of its own
             raise InputError(f"{place}: {error}") from error
         names = [name for name in step.output if name]
-        self.numbers.update(zip(names, map(np.asarray, found), strict=True))
+        self.numbers.update(zip(names, map(np.asarray, outputs), strict=True))
         return True
 
     def _check_size(self, place: str, step: Any, inputs: Sequence[str]) -> None:

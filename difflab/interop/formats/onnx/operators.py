@@ -104,8 +104,8 @@ def _mod(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
 
 def _quotient(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     """Divide; the quotient of integers is rounded towards zero."""
-    found = rows.divide(*map(model.value, inputs))
-    return np.trunc(found) if all(map(model.whole, inputs)) else found
+    quotient = rows.divide(*map(model.value, inputs))
+    return np.trunc(quotient) if all(map(model.whole, inputs)) else quotient
 
 
 def _cast(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
@@ -127,10 +127,10 @@ def _gemm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     a, b = map(model.value, inputs[:2])
     a = arrays.transpose(a) if given.get("transA") else a
     b = arrays.transpose(b) if given.get("transB") else b
-    found = _scaled(arrays.matmul(a, b), given.get("alpha", 1.0))
+    out = _scaled(arrays.matmul(a, b), given.get("alpha", 1.0))
     if len(inputs) > 2 and inputs[2]:
-        found = found + _scaled(model.value(inputs[2]), given.get("beta", 1.0))
-    return found
+        out = out + _scaled(model.value(inputs[2]), given.get("beta", 1.0))
+    return out
 
 
 def _scaled(x: Any, factor: float) -> Any:
@@ -230,8 +230,8 @@ def _gather(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     if places.size and not -size <= places.min() <= places.max() < size:
         wrong = places[(places < -size) | (places >= size)].flat[0]
         raise IndexingError(f"the index {wrong} is out of bounds for an axis of {size}")
-    found = arrays.take(x, (places.reshape(-1) % max(size, 1)).tolist(), axis)
-    return arrays.reshape(found, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    entries = arrays.take(x, (places.reshape(-1) % max(size, 1)).tolist(), axis)
+    return arrays.reshape(entries, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
 
 
 # --- reductions and networks ------------------------------------------------------------------
@@ -245,10 +245,10 @@ def _reduction(compute: Callable[..., Any]) -> Rule:
                 return x
             axes = list(range(len(x.shape)))
         reduced = {axis % len(x.shape) for axis in axes}
-        found = compute(x, tuple(sorted(reduced)))
+        out = compute(x, tuple(sorted(reduced)))
         if not given.get("keepdims", 1):
-            return found
-        return arrays.reshape(found, [1 if k in reduced else s for k, s in enumerate(x.shape)])
+            return out
+        return arrays.reshape(out, [1 if k in reduced else s for k, s in enumerate(x.shape)])
 
     return rule
 
@@ -256,10 +256,10 @@ def _reduction(compute: Callable[..., Any]) -> Rule:
 def _argmax(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     x, axis = model.value(inputs[0]), given.get("axis", 0)
     if given.get("select_last_index"):
-        found = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
+        indices = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
     else:
-        found = arrays.argmax(x, axis)
-    return np.expand_dims(found, axis) if given.get("keepdims", 1) else found
+        indices = arrays.argmax(x, axis)
+    return np.expand_dims(indices, axis) if given.get("keepdims", 1) else indices
 
 
 def _normalized(compute: Callable[..., Any]) -> Rule:
@@ -312,8 +312,8 @@ def _layer_norm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> A
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
     centred = x - arrays.reshape(arrays.mean(x, axes), kept)
     variance = arrays.reshape(arrays.mean(centred * centred, axes), kept)
-    found = centred / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale
-    return found + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else found
+    out = centred / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale
+    return out + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else out
 
 
 def _global_mean(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:

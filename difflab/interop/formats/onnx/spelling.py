@@ -70,8 +70,8 @@ def _index(model: Emitter, names: Names, shapes: Any, out: Shape, *, key: Any, r
     # Backwards, an end in front of the first element is one far below all indices.
     ends = [span.stop if span.step > 0 or span.stop >= 0 else -(2**62) for span in spans]
     parts = [[span.start for span in spans], ends, range(len(spans)), [s.step for s in spans]]
-    found = model.operator("Slice", names[0], *map(model.places, parts))
-    return found if len(out) == len(source) else model.shaped(found, out)
+    sliced = model.operator("Slice", names[0], *map(model.places, parts))
+    return sliced if len(out) == len(source) else model.shaped(sliced, out)
 
 
 def _take(
@@ -167,10 +167,10 @@ def _extreme(kind: str) -> Spelling:
     plain = _reduced(kind)
 
     def spell(model: Emitter, names: Names, shapes: Any, out: Shape, **params: Any) -> str:
-        found = plain(model, names, shapes, out, **params)
+        reduced = plain(model, names, shapes, out, **params)
         nans = _reduced("ReduceMax")(model, [_missing(model, names[0])], shapes, out, **params)
         some = model.operator("Greater", nans, model.number(0.0))
-        return model.operator("Where", some, model.number(math.nan), found)
+        return model.operator("Where", some, model.number(math.nan), reduced)
 
     return spell
 
@@ -233,8 +233,8 @@ def _is_maximum(
     x = model.shaped(x, flat) if len(axes) > 1 else x
     last = _place_of_largest(model, x, axis=axis, keepdims=1, select_last_index=1)
     counted = np.arange(flat[axis]).reshape([-1 if k == axis else 1 for k in range(len(flat))])
-    found = model.operator("Equal", model.places(counted), last)
-    return model.shaped(found, out) if len(axes) > 1 else found
+    mask = model.operator("Equal", model.places(counted), last)
+    return model.shaped(mask, out) if len(axes) > 1 else mask
 
 
 def _running_sum(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:

@@ -136,10 +136,10 @@ def elements_of(onnx: Any, model: Any) -> dict[str, int]:
     ONNX's own inference ends the process for some models that are damaged.
     """
     graph, kinds = model.graph, onnx.TensorProto
-    found = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
     for entry in graph.input:
         if entry.type.HasField("tensor_type"):
-            found.setdefault(entry.name, entry.type.tensor_type.elem_type)
+            types.setdefault(entry.name, entry.type.tensor_type.elem_type)
     for step in graph.node:
         stated = {attribute.name: attribute for attribute in step.attribute}
         if step.op_type == "Cast" and "to" in stated:
@@ -152,9 +152,9 @@ def elements_of(onnx: Any, model: Any) -> dict[str, int]:
             kind = kinds.INT64
         else:
             first = 1 if step.op_type == "Where" else 0
-            kind = found.get(step.input[first], 0) if len(step.input) > first else 0
-        found.update((name, kind) for name in step.output)
-    return found
+            kind = types.get(step.input[first], 0) if len(step.input) > first else 0
+        types.update((name, kind) for name in step.output)
+    return types
 
 
 def _check_types(onnx: Any, place: str, step: Any, schema: Any, elements: dict[str, int]) -> None:
