@@ -271,13 +271,13 @@ def latest(record: Any) -> int:
 
 def read(record: Any, part: RecordPart) -> Any:
     """Return a dataclass from its object in a JSON document."""
-    found = {}
+    values = {}
     for column in columns(record):
         if column.since <= part.version:
             inner = part[column.name]
             empty = column.optional and inner.value is None
-            found[column.name] = None if empty else column.read(inner)
-    return record(**found)
+            values[column.name] = None if empty else column.read(inner)
+    return record(**values)
 
 
 def written(record: Any, **known: Any) -> dict[str, Any]:
@@ -292,10 +292,10 @@ def written(record: Any, **known: Any) -> dict[str, Any]:
 
 def cells(record: type, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a record in flat tables, given its JSON; None for a missing value."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for column in sorted(columns(record), key=lambda column: column.rank):
-        found |= column.cells(column.title, document.get(column.name))
-    return found
+        flat |= column.cells(column.title, document.get(column.name))
+    return flat
 
 
 def choice(*options: str) -> RecordColumn:

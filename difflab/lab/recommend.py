@@ -82,11 +82,11 @@ def recommend(comparison: Comparison) -> str:
 
 def _value(row: MethodRow) -> str:
     """Return the first elements of a method's derivative."""
-    found = np.ravel([] if row.jacobian is None else row.jacobian)
-    numbers = [f"{number + 0.0:.6g}" for number in found[:SHOWN].tolist()]
-    if found.size == 1:
+    elements = np.ravel([] if row.jacobian is None else row.jacobian)
+    numbers = [f"{number + 0.0:.6g}" for number in elements[:SHOWN].tolist()]
+    if elements.size == 1:
         return numbers[0]
-    return f"({', '.join(numbers)}{', …' * (found.size > SHOWN)})"
+    return f"({', '.join(numbers)}{', …' * (elements.size > SHOWN)})"
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
@@ -220,13 +220,13 @@ def _sharper(best: MethodRow, right: Sequence[MethodRow]) -> str:
 
 
 def _others(judged: Sequence[MethodRow], best: MethodRow) -> str:
-    """Return the clauses about methods that follow a declared rule instead, and wrong ones."""
+    """Return the text about methods that follow a declared rule instead, and wrong ones."""
     declared, wrong = (
         [row.name for row in judged if row.verdict == verdict]
         for verdict in ("declared", "disagree")
     )
-    found = ""
+    text = ""
     if declared and best.verdict != "declared":
         verb = "gives" if len(declared) == 1 else "give"
-        found = f"; {', '.join(declared)} {verb} the derivative that the function declares instead"
-    return found + (f"; wrong here: {', '.join(wrong)}" if wrong else "")
+        text = f"; {', '.join(declared)} {verb} the derivative that the function declares instead"
+    return text + (f"; wrong here: {', '.join(wrong)}" if wrong else "")

@@ -215,12 +215,12 @@ def run(
                 notify,
             )
         finally:
-            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            contents = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
             if path is not None:
-                names = [*earlier, *(work.name for work in works), *found]
-                lines = [found[name] for name in dict.fromkeys(names) if name in found]
+                names = [*earlier, *(work.name for work in works), *contents]
+                lines = [contents[name] for name in dict.fromkeys(names) if name in contents]
                 write_whole({path: _written_lines(lines, layout)})
-    rows = [measured.get(work.name) or _typed(found[work.name], layout) for work in works]
+    rows = [measured.get(work.name) or _typed(contents[work.name], layout) for work in works]
     return [
         _complete({**row, **work.subject.key, **work.subject.source}, layout)
         for row, work in zip(rows, works, strict=True)

@@ -79,7 +79,9 @@ class Conventions:
 
     def of(self, formula: str, at: tuple[float, ...]) -> list[Result]:
         """Return the results of a case, in the order of the packages."""
-        return [found for found in self.results if found.formula == formula and _same(found.at, at)]
+        return [
+            result for result in self.results if result.formula == formula and _same(result.at, at)
+        ]
 
     def merged(self, older: Conventions) -> Conventions:
         """Return these results, with those of packages that only an older record has."""
@@ -121,10 +123,10 @@ def _same(one: Iterable[float], other: Iterable[float]) -> bool:
 
 
 def _entry(result: Result) -> dict[str, Any]:
-    found = {name: getattr(result, name) for name in ("package", "formula", "at", "code", "own")}
+    entry = {name: getattr(result, name) for name in ("package", "formula", "at", "code", "own")}
     for name, answer in zip(ORDERS, result.answers, strict=True):
-        found[name] = {"reason": answer} if isinstance(answer, str) else answer
-    return found
+        entry[name] = {"reason": answer} if isinstance(answer, str) else answer
+    return entry
 
 
 def _result(entry: Mapping[str, Any]) -> Result:
@@ -169,8 +171,8 @@ def measure(
     Examples
     --------
     >>> from difflab.lab.conventions.cases import cases
-    >>> found = measure([], [next(cases())])
-    >>> found.results[0].formula, found.results[0].answers
+    >>> conventions = measure([], [next(cases())])
+    >>> conventions.results[0].formula, conventions.results[0].answers
     ('abs(x)', ((0.0,), (0.0,), (0.0,)))
     """
     chosen = list(cases()) if chosen is None else chosen
@@ -180,11 +182,11 @@ def measure(
     for number, peer in enumerate(running):
         progress(number, len(running), peer.title)
         process = RestartedWorker(__name__, peer.name)
-        found = [_by_peer(peer, process, case) for case in chosen]
+        peer_results = [_by_peer(peer, process, case) for case in chosen]
         process.stop()
         numeric = peer.family is Family.NUMERIC
         packages.append(Package(peer.name, peer.title, measured_version(peer), numeric))
-        results += found
+        results += peer_results
     progress(len(running), len(running), "")
     return Conventions(packages, results, left_out)
 
@@ -238,8 +240,8 @@ def _by_method(name: str, method: Method, case: Case) -> Result:
         try:
             if order == 0:
                 return _numbers(lambda: function.values(np.array(case.at)))
-            found = method.prepare(Problem.of(function, order=order))
-            return _numbers(lambda: found(np.array(case.at)).value)
+            prepared = method.prepare(Problem.of(function, order=order))
+            return _numbers(lambda: prepared(np.array(case.at)).value)
         except DifflabError as error:
             return str(error)
 
@@ -274,10 +276,10 @@ def _by_peer(peer: Peer, process: RestartedWorker, case: Case) -> Result:
     def answer(order: int) -> tuple[float, ...] | str:
         request = (code.text, case.inputs, case.at, order)
         try:
-            found: tuple[float, ...] = process.request("answer", *request, timeout=LIMIT)
+            elements: tuple[float, ...] = process.request("answer", *request, timeout=LIMIT)
         except DifflabError as error:
             return str(error)
-        return found
+        return elements
 
     answers = tuple(answer(order) for order in range(len(ORDERS)))
     return Result(peer.name, case.formula, case.at, code.text, code.own, answers)

@@ -132,8 +132,8 @@ def judged(
     shape = methods[0].value.shape[1:] if methods else (0, 0)
     dtype = methods[0].dtype if methods else DOUBLE
     work = _Judging(function, points, (order, shape), timeout, values, dtype)
-    found = [work.method(answers) for answers in methods]
-    return Judged(work.referred(), found)
+    judgements = [work.method(answers) for answers in methods]
+    return Judged(work.referred(), judgements)
 
 
 class _Judging:
@@ -250,9 +250,9 @@ def truths(
     They are nan where a few bits are not enough, or there is no derivative: nothing is reported
     from them, and the points that they single out are judged by `judged`.
     """
-    found = np.full((len(points), *shape), math.nan)
+    derivatives = np.full((len(points), *shape), math.nan)
     if function is None:
-        return found
+        return derivatives
     try:
         from difflab.balls.evaluation import PRECISIONS, evaluator
         from difflab.balls.library import arb, precision
@@ -260,13 +260,13 @@ def truths(
         bits = PRECISIONS[0]
         with precision(bits), roots_at(function, points):
             compute = evaluator(function, bits, order)
-            for place, x in zip(found, points.tolist(), strict=True):
+            for place, x in zip(derivatives, points.tolist(), strict=True):
                 for row, jet in enumerate(compute([arb(number) for number in x])):
                     if jet.fault is None:
                         _read(place, row, jet, order)
     except DifflabError:  # without python-flint, or for a function that cannot be recorded
-        found[:] = math.nan
-    return found
+        derivatives[:] = math.nan
+    return derivatives
 
 
 _ROUGH = 2.0**-60

@@ -231,12 +231,12 @@ def problem(name: str) -> Problem:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = dl.problem("mgh/rosenbrock")
-    >>> found.start
+    >>> problem = dl.problem("mgh/rosenbrock")
+    >>> problem.start
     {'x1': -1.2, 'x2': 1.0}
-    >>> dl.gradient(found.function)(**found.start)
+    >>> dl.gradient(problem.function)(**problem.start)
     array([-215.6,  -88. ])
-    >>> found.reference.elements[1, "x1"]
+    >>> problem.reference.elements[1, "x1"]
     '-215.5999999999999409361350899416748893621'
     """
     if not isinstance(name, str):
@@ -278,14 +278,14 @@ def problems(
     --------
     >>> len(problems(["nist"]))
     27
-    >>> {found.kind for found in problems(["mgh"])}
+    >>> {problem.kind for problem in problems(["mgh"])}
     {'least-squares'}
     """
     chosen = _chosen(sets, "sets", "set of problems", list(problem_sets()))
     wanted = _chosen(kinds, "kinds", "kind of problem", list(KINDS))
     low, high = (0, 10**9) if inputs is None else _range(inputs)
-    found = (_read(f"{name}/{own}") for name in chosen for own in _names(name))
-    return [one for one in found if one.kind in wanted and low <= one.n <= high]
+    candidates = (_read(f"{name}/{own}") for name in chosen for own in _names(name))
+    return [one for one in candidates if one.kind in wanted and low <= one.n <= high]
 
 
 def _chosen(given: Any, setting: str, what: str, known: list[str]) -> list[str]:

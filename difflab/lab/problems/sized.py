@@ -218,14 +218,14 @@ def formula_family(text: str, key: str | None = None) -> Family:
     >>> function.n, function.m, point.size
     (9, 2, 9)
     """
-    found = list(names(text))
-    sizes = tuple(size for size in SIZES if any(name == size for name, _, _ in found))
+    occurrences = list(names(text))
+    sizes = tuple(size for size in SIZES if any(name == size for name, _, _ in occurrences))
     if not sizes:
         raise InputError(
             "the formula has no size: neither n nor m occurs in it",
             hint="write n, or n and m, where sizes are, as in 'x: [n]; W: [m, n]; W@x'",
         )
-    for name, start, end in found:
+    for name, start, end in occurrences:
         if name in sizes and _defined(text, end):
             raise InputError(
                 f"{name} is a size of the family and cannot be defined",

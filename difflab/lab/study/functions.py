@@ -107,8 +107,8 @@ def source(
     if names_problem(formula):
         from difflab.lab.problems.library import problem
 
-        found = problem(formula)
-        return [Source(found.text, formula, point=found.start)] * len(points)
+        entry = problem(formula)
+        return [Source(entry.text, formula, point=entry.start)] * len(points)
     if not formula.startswith("@"):
         return [Source(formula, formula)] * len(points)
     try:
@@ -252,39 +252,39 @@ def _spans(text: str) -> Iterator[tuple[KeyPath, tuple[int, int]]]:
     for line in text.splitlines(keepends=True):
         statement += line
         try:
-            found = tomllib.loads(statement)
+            parsed = tomllib.loads(statement)
         except tomllib.TOMLDecodeError:
             continue
         begun = statement.lstrip()
         place = start + len(statement) - len(begun)
         if begun.startswith("["):
-            table = _entered(found, counts)
+            table = _entered(parsed, counts)
             yield table, (place, place + len(begun.splitlines()[0].rstrip()))
         else:
             end = place + len(begun.partition("=")[0].rstrip())
-            for path in _keys(found):
+            for path in _keys(parsed):
                 yield (*table, *path), (place, end)
         start, statement = start + len(statement), ""
 
 
-def _entered(found: Mapping[str, Any], counts: dict[KeyPath, int]) -> KeyPath:
+def _entered(header: Mapping[str, Any], counts: dict[KeyPath, int]) -> KeyPath:
     """Return the path of the table that a header such as ``[[grid]]`` begins."""
     path: KeyPath = ()
-    while found:
-        ((name, inner),) = found.items()
+    while header:
+        ((name, inner),) = header.items()
         path = (*path, name)
         if isinstance(inner, list):
             counts[path] = counts.get(path, -1) + 1
             path, inner = (*path, counts[path]), inner[0]
         elif path in counts:
             path = (*path, counts[path])
-        found = inner
+        header = inner
     return path
 
 
-def _keys(found: Mapping[str, Any]) -> Iterator[KeyPath]:
+def _keys(statement: Mapping[str, Any]) -> Iterator[KeyPath]:
     """Yield the paths of all keys of a statement, those of inline tables included."""
-    pending: list[tuple[KeyPath, Mapping[str, Any]]] = [((), found)]
+    pending: list[tuple[KeyPath, Mapping[str, Any]]] = [((), statement)]
     while pending:
         path, table = pending.pop()
         for name, inner in table.items():

@@ -61,16 +61,16 @@ class Plan:
         if case.version != THIS:
             interpreter, known = self.study.versions[case.version], self.sources[case.version]
             return records_of_version(self.study.name, case, interpreter, wanted, known)
-        found = judged(case, [*wanted])
-        names = to_time(case, found)
-        return self.made(case, found, timed(case, names) if names else {}, wanted)
+        result = judged(case, [*wanted])
+        names = to_time(case, result)
+        return self.made(case, result, timed(case, names) if names else {}, wanted)
 
     def made(
-        self, case: Case, found: Judged, times: Mapping[str, Times], wanted: Mapping[str, str]
+        self, case: Case, result: Judged, times: Mapping[str, Times], wanted: Mapping[str, str]
     ) -> list[Record]:
         """Return the records `wanted` of a case that was judged and timed."""
         known = self.sources[case.version]
-        return records(self.study.name, case, found, times, wanted, known)
+        return records(self.study.name, case, result, times, wanted, known)
 
 
 def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
@@ -241,8 +241,8 @@ class Cluster:
                     hint=f"dask worker ADDRESS --nthreads 1 --resources {name}=1",
                 )
         here = sources(cases)
-        for address, found in self.client.run(sources, cases).items():
-            for method, source in found.items():
+        for address, provenance in self.client.run(sources, cases).items():
+            for method, source in provenance.items():
                 for column, value in source.items():
                     if value != here[method][column]:
                         raise InputError(
@@ -320,17 +320,17 @@ class _Flow:
     def step(self) -> None:
         """Wait for one result; pass it on to be timed, or write it."""
         future = next(self._completed)
-        work, missing, found = self._cases.pop(future.key)
+        work, missing, result = self._cases.pop(future.key)
         times: Mapping[str, Times] = {}
-        if found is None:
-            found = self._result(future, Judged(None, _LOST))
-            names = to_time(work.subject, found)
+        if result is None:
+            result = self._result(future, Judged(None, _LOST))
+            names = to_time(work.subject, result)
             if names:
-                self._send(timed, (work.subject, names), _TIMING, (work, missing, found))
+                self._send(timed, (work.subject, names), _TIMING, (work, missing, result))
                 return
         else:
             times = self._result(future, times)
-        records = self._planned.made(work.subject, found, times, missing)
+        records = self._planned.made(work.subject, result, times, missing)
         self._store.add(self._owner, work.name, records)
 
     def _result(self, future: Any, lost: Any) -> Any:

@@ -123,7 +123,7 @@ class _Reader:
         return Study(name, tuple(cases.values()), versions)
 
     def _versions(self, content: Mapping[str, Any]) -> dict[str, Path]:
-        found: dict[str, Path] = {}
+        versions: dict[str, Path] = {}
         table = self._typed((), content, "versions", dict, {})
         for name in table:
             if name == THIS:
@@ -137,8 +137,8 @@ class _Reader:
                     f"there is no file {str(interpreter)!r}",
                     "name the Python interpreter of its environment, such as old/.venv/bin/python",
                 )
-            found[name] = interpreter.absolute()
-        return found
+            versions[name] = interpreter.absolute()
+        return versions
 
     def _cases(
         self, at: KeyPath, grid: Mapping[str, Any], versions: Mapping[str, Path]
@@ -215,8 +215,8 @@ class _Reader:
             find = partial(source, formula, self._path.parent, self._code, given, domains)
             yield from zip(self._checked((*at, "formulas"), find), given, strict=True)
         for name in families:
-            found = partial(_listed, name, n, m, self._code)
-            yield from product(self._checked((*at, "families"), found), given)
+            list_members = partial(_listed, name, n, m, self._code)
+            yield from product(self._checked((*at, "families"), list_members), given)
 
     def _places(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Place]:
         """Yield the functions at their points (given, customary or chosen), or over domains."""
