@@ -220,7 +220,7 @@ def _sharper(best: MethodRow, right: Sequence[MethodRow]) -> str:
 
 
 def _others(judged: Sequence[MethodRow], best: MethodRow) -> str:
-    """Return the text about methods that follow a declared rule instead, and wrong ones."""
+    """Return the clauses about methods that follow a declared rule instead, and wrong ones."""
     declared, wrong = (
         [row.name for row in judged if row.verdict == verdict]
         for verdict in ("declared", "disagree")
