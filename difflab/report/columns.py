@@ -52,12 +52,14 @@ def columns(
     >>> table["method"], table["verdict"], table["operations"]
     (['forward'], ['agree'], [1])
     """
-    return {name: [_narrow(cell) for cell in column] for name, column in _found(source).items()}
+    return {
+        name: [_narrow(cell) for cell in column] for name, column in _columns_of(source).items()
+    }
 
 
-def _found(source: object) -> dict[str, list[Any]]:
+def _columns_of(source: object) -> dict[str, list[Any]]:
     if isinstance(source, SideBySide):
-        plain, stable = _found(source.plain), _found(source.stabilised)
+        plain, stable = _columns_of(source.plain), _columns_of(source.stabilised)
         return {name: plain[name] + stable[name] for name in plain}
     if isinstance(source, Comparison):
         return comparison_data.columns(source)

@@ -116,18 +116,18 @@ def _jacobian(graph: Function, x: Array) -> Array:
     from difflab.autodiff.engine.custom import goes_forward
 
     try:
-        found = jacobian(graph, mode="reverse").values(x)
+        elements = jacobian(graph, mode="reverse").values(x)
     except Exception:
         if not goes_forward(graph):
             raise
-        found = jacobian(graph, mode="forward").values(x)
-    return np.reshape(found, (graph.m, graph.n))
+        elements = jacobian(graph, mode="forward").values(x)
+    return np.reshape(elements, (graph.m, graph.n))
 
 
 def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> Array | None:
     """Return a gradient by hand as a Jacobian, if it has as many elements."""
-    found = gradient(*arguments) if callable(gradient) else gradient
-    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in flatten(found)[0]]
+    tree = gradient(*arguments) if callable(gradient) else gradient
+    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in flatten(tree)[0]]
     if len(leaves) > 1 and not any(leaf.ndim for leaf in leaves):  # a list of numbers
         leaves = [np.array(leaves)]
     whole = np.hstack([leaf.reshape(shape[0], -1) for leaf in leaves])
@@ -137,8 +137,8 @@ def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> A
 def _same(one: Array, other: Array) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         room = _SAME * np.fmax(np.abs(one), np.abs(other))
-        found: NDArray[np.bool_] = (np.abs(one - other) <= room) | (one == other)
-    return found
+        same: NDArray[np.bool_] = (np.abs(one - other) <= room) | (one == other)
+    return same
 
 
 def _tree(

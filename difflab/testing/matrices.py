@@ -99,8 +99,8 @@ class _SparseCheck(GradientCheck):
         return real_array(self.gradient(point.copy()).T @ cotangent, FAULT, GradientMismatch)
 
     def column(self, index: int) -> Array:
-        found = self.gradient(self.point.copy()).tocsc()[:, [index]].toarray()
-        return real_array(found, FAULT, GradientMismatch)[:, 0]
+        column = self.gradient(self.point.copy()).tocsc()[:, [index]].toarray()
+        return real_array(column, FAULT, GradientMismatch)[:, 0]
 
 
 _ROUNDINGS = 64.0
@@ -209,8 +209,8 @@ def _check_by_values(f: Callee, given: Array, point: Point) -> None:
     from difflab.methods.differentiate import differentiate
 
     x = point.numbers()
-    found = differentiate(lambda z: Outputs(f(point.at(z))).numbers()[0], x, order=2)
-    numeric, bar = np.asarray(found.value), np.asarray(found.error)
+    hessian = differentiate(lambda z: Outputs(f(point.at(z))).numbers()[0], x, order=2)
+    numeric, bar = np.asarray(hessian.value), np.asarray(hessian.error)
     yours = given.reshape(numeric.shape)
     wrong = ~(np.abs(yours - numeric) <= bar + 1e-6 * np.abs(numeric))
     if wrong.any():
@@ -219,7 +219,7 @@ def _check_by_values(f: Callee, given: Array, point: Point) -> None:
             f"the Hessian is wrong in {int(wrong.sum())} of {wrong.size} elements; element"
             f" ({i}, {j}) is {float(yours[i, j])!r}, the numeric one is"
             f" {float(numeric[i, j])!r} ± {float(bar[i, j]):.1g}\n"
-            f"numeric values: second differences, {found.evaluations} evaluations of f"
+            f"numeric values: second differences, {hessian.evaluations} evaluations of f"
         )
 
 

@@ -245,14 +245,14 @@ def parameter_name(f: Callable[..., Any]) -> str:
     'params'
     """
     try:
-        found = list(inspect.signature(f).parameters.values())
+        parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
         return "x"
-    named = found and found[0].kind in (
+    named = parameters and parameters[0].kind in (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
-    return found[0].name if named else "x"
+    return parameters[0].name if named else "x"
 
 
 class ArrayPoint(Point):
@@ -280,9 +280,9 @@ class ArrayPoint(Point):
             raise PointError("f returns an empty array: there is nothing to differentiate")
         return Outputs(values)
 
-    def infinite(self, found: Outputs) -> DomainError:
+    def infinite(self, outputs: Outputs) -> DomainError:
         """Return the error for a result that is not finite."""
-        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, found))
+        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, outputs))
         return DomainError(f"f is not finite at {x}: it returns {y}")
 
     def rows(self, gradient: Any, outputs: Outputs) -> Array:
@@ -324,10 +324,10 @@ def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
     Imaginary parts of 0 are no part of the value; all others are.
     """
     try:
-        found = host_numbers(value, "it")
-        if found.dtype.kind == "c" and not found.imag.any():
-            found = found.real
-        return host_reals(found, "it")
+        array = host_numbers(value, "it")
+        if array.dtype.kind == "c" and not array.imag.any():
+            array = array.real
+        return host_reals(array, "it")
     except DifflabError as error:
         raise kind(f"{fault}: {getattr(error, 'message', error)}") from error
 

@@ -64,16 +64,16 @@ def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE
 
     def jacobian_of(changed: Function) -> NDArray[np.float64]:
         packed = jacobian(changed, mode="forward" if tall else "reverse")
-        found: NDArray[np.float64] = packed.values(x).reshape(yours.shape)
-        return found
+        values: NDArray[np.float64] = packed.values(x).reshape(yours.shape)
+        return values
 
     right = jacobian_of(function)
     for node in reversed(operations):
         for text, inner, factor in _changes(graph, node):
-            found = jacobian_of(rewritten(function, _rule(node, inner, factor)))
-            if (np.abs(found - yours) <= alike * np.abs(found)).all():
+            candidate = jacobian_of(rewritten(function, _rule(node, inner, factor)))
+            if (np.abs(candidate - yours) <= alike * np.abs(candidate)).all():
                 # A change as small as the rounding of the right formula explains nothing.
-                return text if (np.abs(found - right) > most_own(right)).any() else ""
+                return text if (np.abs(candidate - right) > most_own(right)).any() else ""
     return ""
 
 

@@ -48,8 +48,8 @@ def _batch_jacobian(f: Fn, n: int, x: Any) -> Any:
         tape.watch(tiled)
         y = tf.vectorized_map(f, tiled)
         flat = tf.reshape(y, (2, -1))
-    found = tape.batch_jacobian(flat, tiled, unconnected_gradients="zero")[0]
-    return tf.reshape(found, (*y.shape[1:], n))
+    jacobian = tape.batch_jacobian(flat, tiled, unconnected_gradients="zero")[0]
+    return tf.reshape(jacobian, (*y.shape[1:], n))
 
 
 def _vectorized(f: Fn, n: int, x: Any) -> Any:
