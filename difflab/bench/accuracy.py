@@ -79,9 +79,9 @@ class AccuracyCase:
     text: str
     where: str
 
-    def error(self, found: ArrayLike) -> float:
+    def error(self, derivative: ArrayLike) -> float:
         """Return the largest absolute error of a derivative."""
-        jacobian = np.asarray(found, dtype=np.float64).reshape(self.jacobian.shape)
+        jacobian = np.asarray(derivative, dtype=np.float64).reshape(self.jacobian.shape)
         return float(np.max(np.abs(jacobian - self.jacobian)))
 
     def columns(self, error: float) -> dict[str, Cell]:
@@ -180,8 +180,8 @@ def _analytic(function: Function) -> bool:
 
 def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str, Cell]:
     with np.errstate(all="ignore"):
-        found = formula.quotient(values_of(case.function), case.point, h)
-    return _errors(case, found)
+        derivative = formula.quotient(values_of(case.function), case.point, h)
+    return _errors(case, derivative)
 
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
@@ -190,8 +190,8 @@ def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     return _errors(case, answer(method, problem, case.point).estimate.value)
 
 
-def _errors(case: AccuracyCase, found: ArrayLike) -> dict[str, Cell]:
-    return {"repetitions": 1, **case.columns(case.error(found))}
+def _errors(case: AccuracyCase, derivative: ArrayLike) -> dict[str, Cell]:
+    return {"repetitions": 1, **case.columns(case.error(derivative))}
 
 
 def fit(rows: Sequence[SweepRow]) -> Fit | None:
@@ -321,17 +321,17 @@ def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         chosen = [
             row for row in rows if row["method"] == name and row["absolute_error"] is not None
         ]
-        found = fit(chosen)
-        if found is None:
+        fitted = fit(chosen)
+        if fitted is None:
             continue
         chosen.sort(key=lambda row: float(row["step"] or 0))
         h = [float(row["step"] or 0) for row in chosen]
         errors = [max(float(row["absolute_error"] or 0), low) for row in chosen]
         axes.plot(h, errors, curve_style.dashes, color=curve_style.colour, lw=curve_style.width)
-        floor = (found.step, max(found.error, low))
+        floor = (fitted.step, max(fitted.error, low))
         axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
-        slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
-        about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
+        slope = "" if fitted.slope is None else f"slope {fitted.slope:.2f} · "
+        about = f"{slope}floor {error_text(fitted.error)} at {error_text(fitted.step)}"
         labels.append(
             Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour, curve_style.marker)
         )

@@ -103,30 +103,30 @@ def break_even(prepare: float, call: float, base_prepare: float, base_call: floa
 
 
 def _measured(way: Way, budget: float, ready: Prepared) -> dict[str, SweepCell]:
-    found = ready(way)
-    row = found.columns()
-    if found.complaint:
+    answer = ready(way)
+    row = answer.columns()
+    if answer.complaint:
         return row
     base = _baseline(way, ready)
-    times = paired((base or found).call, found.call, budget=budget).columns("baseline_seconds")
+    times = paired((base or answer).call, answer.call, budget=budget).columns("baseline_seconds")
     if base is None:
         return {**row, "call_seconds": times["call_seconds"]}
     row |= {**times, "baseline_prepare_seconds": base.prepare_seconds}
-    if base is not found:
+    if base is not answer:
         # The ratio is of alternating calls, so a drift of the machine is not in it.
         each = times["baseline_seconds"]
         call = each * times["ratio"]
-        row["break_even"] = break_even(found.prepare_seconds, call, base.prepare_seconds, each)
+        row["break_even"] = break_even(answer.prepare_seconds, call, base.prepare_seconds, each)
     return row
 
 
 def _baseline(way: Way, ready: Prepared) -> Answered | None:
     """Return the way that `way` is compared with; None if that one has no right answer."""
     try:
-        found = ready(WAYS[way.baseline])
+        answer = ready(WAYS[way.baseline])
     except (DifflabError, ArithmeticError, RuntimeError):
         return None
-    return None if found.complaint else found
+    return None if answer.complaint else answer
 
 
 def _prepared(
@@ -247,8 +247,8 @@ def _places(rows: Sequence[SweepRow]) -> dict[str, float]:
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> None:
     known = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
-    found = [value for value in known if value] or [1e-6, 1.0]
-    low, high = min(found), max(found)
+    times = [value for value in known if value] or [1e-6, 1.0]
+    low, high = min(times), max(times)
     # Space for the figures to the right of the marks.
     limits = (low / 2, high * (high / low) ** 0.8 * 2)
     frame(axes, places, (low, high), limits, seconds_tick)

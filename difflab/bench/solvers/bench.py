@@ -130,10 +130,10 @@ class _Process:
         with environment_variables(FREED_AT_ONCE):
             running = self._worker.running()
         # Without the caches of the problem, which need not be sent.
-        found: dict[str, Cell] = running.request(
+        row: dict[str, Cell] = running.request(
             "measure", replace(problem), way, tolerance, timeout=self._timeout
         )
-        return found
+        return row
 
 
 Truths = dict[Path, Truth]
@@ -193,9 +193,9 @@ def _with_peak(call: Prepared) -> tuple[int | None, tuple[Answer, float]]:
 
 def _error(answer: Answer, truth: Truth) -> float:
     """Return the largest error of an element, relative to the largest element of its row."""
-    found = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
+    jacobian = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
     scale = np.max(np.abs(truth.jacobian), axis=1, keepdims=True)
-    return float(np.max(np.abs(found - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
+    return float(np.max(np.abs(jacobian - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
 
 
 # --- the picture -----------------------------------------------------------------------------

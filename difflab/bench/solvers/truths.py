@@ -47,10 +47,10 @@ def of_equations(problem: SolverProblem) -> Truth:
     for bits in PRECISIONS[:6]:
         with precision(bits):
             try:
-                found = _Equations(flat, near, bits).solved()
+                enclosure = _Equations(flat, near, bits).solved()
             except (Undecided, ZeroDivisionError):
                 continue
-            truth = _truth_of(*found, f"proved, interval Newton at {bits} bits")
+            truth = _truth_of(*enclosure, f"proved, interval Newton at {bits} bits")
         if truth.bound < ENOUGH:
             return truth
     raise ConvergenceError(
@@ -98,8 +98,8 @@ class _Equations:
         ]
         if free:
             matrix = arb_mat([[by_x[i][k] for k in free] for i in free])
-            found = matrix.solve(arb_mat(right))
-            dx |= {k: [found[i, j] for j in columns] for i, k in enumerate(free)}
+            slopes = matrix.solve(arb_mat(right))
+            dx |= {k: [slopes[i, j] for j in columns] for i, k in enumerate(free)}
         return x, [dx[k] for k in range(self.n)]
 
     def _held(self) -> dict[int, tuple[Any, int]]:
@@ -187,12 +187,12 @@ def of_integral(problem: SolverProblem) -> Truth:
 
 def _difference(flat: Flat, at: Sequence[Any], k: int) -> Any:
     """Return the derivative by one parameter as a ball of the estimated error."""
-    found = []
+    quotients = []
     for bits in (STEP, STEP // 2):
         h = arb(2) ** -bits
         ends = [_integral(flat, [*at[:k], at[k] + s * h, *at[k + 1 :]]) for s in (1, -1)]
-        found.append((ends[0] - ends[1]) / (2 * h))
-    fine, coarse = found
+        quotients.append((ends[0] - ends[1]) / (2 * h))
+    fine, coarse = quotients
     # The error of the coarse step is 2^STEP times that of the fine one.
     return fine + arb(0, abs(fine - coarse).upper() * arb(2) ** (2 - STEP))
 
@@ -242,8 +242,8 @@ class _Complex(ElementInterpreter):
 
     def constant(self, value: Number, name: str | None) -> Any:
         """Return a number exactly."""
-        found = acb(arb.pi() if name == "pi" else arb.const_e() if name else arb(value))
-        return _Pair(found, found)
+        ball = acb(arb.pi() if name == "pi" else arb.const_e() if name else arb(value))
+        return _Pair(ball, ball)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.name in ("less", "less_equal", "greater", "greater_equal"):

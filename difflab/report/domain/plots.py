@@ -58,8 +58,8 @@ def _depth(ulps: Array) -> Array:
     sizes = np.where(np.isnan(ulps), np.inf, ulps)
     with np.errstate(divide="ignore"):
         digits = np.log10(np.maximum(sizes, 1.0))
-    found: Array = np.clip(digits / DARKEST, 0.0, 1.0)
-    return found
+    depth: Array = np.clip(digits / DARKEST, 0.0, 1.0)
+    return depth
 
 
 def colours(judged: MethodJudged) -> Array:
@@ -73,8 +73,8 @@ def colours(judged: MethodJudged) -> Array:
     wrong = judged.verdicts == VERDICTS.index(Verdict.DISAGREE)
     shade = np.where(wrong, np.maximum(shade, _WRONG), shade)
     shade = np.where(judged.verdicts == SILENT, 1.0, shade)[:, None]
-    found: Array = hues * shade + (1 - shade)
-    return found
+    rgb: Array = hues * shade + (1 - shade)
+    return rgb
 
 
 PAIRED = 6

@@ -218,9 +218,9 @@ def _one(record: Record) -> Iterator[str]:
     ]
     if record["comparison"] and record["over"] is None:
         comparison: Comparison = from_dict(unpacked_json(record["comparison"]))
-        found = comparison.methods[0].jacobian
-        if found is not None and found.size:
-            facts.append(("derivative", ", ".join(map(exact, found.ravel()[:100].tolist()))))
+        jacobian = comparison.methods[0].jacobian
+        if jacobian is not None and jacobian.size:
+            facts.append(("derivative", ", ".join(map(exact, jacobian.ravel()[:100].tolist()))))
     blocks = unpacked_json(record["blocks"])
     if blocks:
         medians = ", ".join(seconds(sorted(call)[len(call) // 2]) for call, _ in blocks)

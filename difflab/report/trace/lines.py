@@ -115,11 +115,11 @@ def _ordered(function: Function, order: Sequence[int], closed: Sequence[Composit
         # One operation of its own is keyed below zero.
         groups.setdefault(box_of.get(node, -1 - node), []).append(node)
     used = _used_outside(function, operations, box_of)
-    found = [
+    lines = [
         _line(function, nodes, closed[key].name if key >= 0 else "", used)
         for key, nodes in groups.items()
     ]
-    return _by_level(graph, found)
+    return _by_level(graph, lines)
 
 
 def _used_outside(
@@ -232,7 +232,7 @@ def with_turns(
             return outputs.get(builder.emit(row, args, params)) if outputs else None
         loops.add(builder.span)
         turns = _Turns(builder, on, row.name)
-        arguments = [found[arg] for arg in function.graph.arguments(node)]
+        arguments = [evaluated[arg] for arg in function.graph.arguments(node)]
         results = turns.outputs(row.holds, [Node(builder, arg) for arg in args], arguments)
         single = getattr(row.holds, "single", False)
         whole: Node = packed(results, single)
@@ -242,7 +242,7 @@ def with_turns(
 
     while any(_opens(row, opened) for row in applied_rows(function.graph)):
         outputs: dict[int, int] = {}  # of what unpacks an opened loop: the output itself
-        found = evaluate_all(function, values, on)
+        evaluated = evaluate_all(function, values, on)
         function = rewritten(function, in_turns)  # the turns of a loop may have loops
     return function, loops
 
@@ -286,9 +286,11 @@ class _Turns:
         turns: list[list[Node]] = []
         order = range(loop.steps)
         for number in reversed(order) if loop.reverse else order:
-            found = self._step(loop.body, [*carry, *[each[number] for each in looped], *constants])
-            carry = found[: loop.carries]
-            turns.append(found[loop.carries :])
+            results = self._step(
+                loop.body, [*carry, *[each[number] for each in looped], *constants]
+            )
+            carry = results[: loop.carries]
+            turns.append(results[loop.carries :])
         shapes = loop.output_shapes[loop.carries :]
         parts = zip(*(reversed(turns) if loop.reverse else turns), strict=True)
         stacks = [np.stack(part) for part in parts] or [np.zeros(shape) for shape in shapes]
@@ -309,7 +311,7 @@ class _Turns:
         inputs = len(sweep.output_shapes)
         constants = args[len(sweep.loop.output_shapes) : inputs]
         zeros = as_nodes(self.builder, [np.zeros(shape) for shape in sweep.loop.constants])
-        found = [*args[inputs:], *zeros]
+        bars = [*args[inputs:], *zeros]
         for value in self._visited(sweep.loop, args[:inputs], values[:inputs])[-2::-1]:
-            found = self._step(sweep.back, [*found, *value, *constants])
-        return found
+            bars = self._step(sweep.back, [*bars, *value, *constants])
+        return bars

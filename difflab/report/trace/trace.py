@@ -57,19 +57,17 @@ def chosen_elements(
         "input": (function.inputs, function.input_shapes),
         "output": (output_labels(function), function.output_shapes),
     }
-    found = {what: _element(*side, seed) for what, side in sides.items()}
+    elements = {what: _element(*side, seed) for what, side in sides.items()}
     sought = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
-    if seed is not None and all(found[what] is None for what in sought):
+    if seed is not None and all(elements[what] is None for what in sought):
         names = [name for what in sought for name in sides[what][0]]
         raise InputError(
             f"the function has no {' or '.join(sought)} {seed!r} for the seed",
             hint=did_you_mean(seed, names) or f"one of: {shortened(names)}",
         )
     first = {what: _element(*side, None) for what, side in sides.items()}
-    return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (
-        0,
-        (),
-    )
+    source, output = (elements[what] or first[what] or (0, ()) for what in sides)
+    return source, output
 
 
 def _element(
