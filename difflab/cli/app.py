@@ -203,19 +203,19 @@ def _outlined(command: CommandInfo) -> CommandInfo:
     def nothing() -> None:
         """Take no parameter."""
 
-    found = copy(command)
-    found.name, found.help = _name(command), command.help or getdoc(command.callback)
-    found.callback = nothing
-    return found
+    outline = copy(command)
+    outline.name, outline.help = _name(command), command.help or getdoc(command.callback)
+    outline.callback = nothing
+    return outline
 
 
 def _closed(group: TyperInfo) -> TyperInfo:
     """Return a group without its subcommands."""
-    found = copy(group)
-    found.typer_instance = copy(group.typer_instance)
-    if found.typer_instance is not None:
-        found.typer_instance.registered_commands = []
-    return found
+    closed = copy(group)
+    closed.typer_instance = copy(group.typer_instance)
+    if closed.typer_instance is not None:
+        closed.typer_instance.registered_commands = []
+    return closed
 
 
 def _name(command: CommandInfo) -> str | None:

@@ -97,13 +97,13 @@ def _parse_scales(text: str) -> dict[str, str]:
     >>> _parse_scales("x1=log, x2=linear")
     {'x1': 'log', 'x2': 'linear'}
     """
-    found: dict[str, str] = {}
+    scales: dict[str, str] = {}
     for item in parse_names(text) or []:
         name, equals, scale = item.partition("=")
         if not equals or not name.strip():
             raise InputError(f"a scale is written as name=log, not {item!r}", hint="--scale x1=log")
-        found[name.strip()] = scale.strip()
-    return found
+        scales[name.strip()] = scale.strip()
+    return scales
 
 
 _PARSERS: dict[Any, Callable[[str], Any]] = {Sequence: parse_names, Mapping: _parse_scales}
@@ -250,10 +250,10 @@ def formulas(argument: str) -> list[tuple[int, str]]:
         raise InputError("--each-line is for a text of formulas, one a line", hint=hint)
     lines = enumerate(read_expression(argument).splitlines(), 1)
     bare = [(number, line.partition("#")[0].strip()) for number, line in lines]
-    found = [(number, line) for number, line in bare if line]
-    if not found:
+    numbered = [(number, line) for number, line in bare if line]
+    if not numbered:
         raise InputError("there is no formula in the text", hint="write one formula a line")
-    return found
+    return numbered
 
 
 def subjects(argument: str, at: Sequence[str]) -> list[Subject]:
@@ -266,12 +266,12 @@ def subjects(argument: str, at: Sequence[str]) -> list[Subject]:
         that no formula has.
     """
     point = parse_point(at)
-    found = [(number, _function(number, line, point)) for number, line in formulas(argument)]
-    used = {name for _, function in found for name in function.inputs}
+    functions = [(number, _function(number, line, point)) for number, line in formulas(argument)]
+    used = {name for _, function in functions for name in function.inputs}
     for name in point or ():
         if name not in used:
             one_of(name, sorted(used), "input of the formulas,")
-    return [Subject(str(f.text), _part(number, point, f)) for number, f in found]
+    return [Subject(str(f.text), _part(number, point, f)) for number, f in functions]
 
 
 def _function(number: int, line: str, point: Mapping[str, Any] | None) -> Function:
@@ -379,7 +379,7 @@ def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     >>> parse_ranges(["x=0:1, y=-1e3:pi/2"])
     {'x': (0.0, 1.0), 'y': (-1000.0, 1.5707963267948966)}
     """
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for text in texts:
         start = 0
         for item in text.split(","):
@@ -391,11 +391,11 @@ def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
             if not (name and low.strip() and high.strip()):
                 fault = "an interval is written as name=low:high"
                 raise place.error(PointError, fault, "x1=0.1:10,x2=-5:5")
-            if name in found:
+            if name in ranges:
                 raise place.error(PointError, f"{name!r} is given twice")
             ends = [(parse_point([f"{name}={end.strip()}"]) or {})[name] for end in (low, high)]
-            found[name] = (ends[0], ends[1])
-    return found
+            ranges[name] = (ends[0], ends[1])
+    return ranges
 
 
 def _compared_over(

@@ -101,8 +101,8 @@ def _methods(peers: str) -> Mapping[str, Method]:
     names = {"none": [], "all": [n for n, peer in known.items() if not peer.missing()]}.get(peers)
     if names is None:
         names = parse_names(peers) or []
-    found = {name: registry.find(one_of(name, list(known), "peer")) for name in names}
-    return {**registry.own(), **found}
+    chosen = {name: registry.find(one_of(name, list(known), "peer")) for name in names}
+    return {**registry.own(), **chosen}
 
 
 def _counts(campaign: Campaign) -> str:

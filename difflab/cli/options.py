@@ -218,9 +218,9 @@ def parse_point(texts: Sequence[str], *, trees: bool = False) -> dict[str, Any] 
             item = text[start:end].strip()
             if item.startswith("@"):
                 begin = text.index("@", start)
-                found = _file(item[1:], SourceLocation(text, (begin, begin + len(item))), trees)
-                point |= found
-                plain -= found.keys()
+                values = _file(item[1:], SourceLocation(text, (begin, begin + len(item))), trees)
+                point |= values
+                plain -= values.keys()
                 continue
             place = SourceLocation(text, (start, end))
             name, value = _assignment(place)
@@ -253,18 +253,18 @@ def _file(name: str, place: SourceLocation, trees: bool) -> dict[str, Any]:
 
 def _lines(content: str, name: str) -> dict[str, Any]:
     """Read lines of ``name=value``, or several with commas between them."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for number, line in enumerate(content.splitlines(), 1):
         text = line.partition("#")[0].rstrip()
         for start, end in _items(text) if text.strip() else ():
             place = SourceLocation(text, (start, end), f"{name}, line {number}")
             key, value = _assignment(place)
-            if key in found:
+            if key in values:
                 raise place.error(PointError, f"{key!r} is given twice")
-            found[key] = value
-    if not found:
+            values[key] = value
+    if not values:
         raise PointError(f"{name!r} has no value", hint="write a line x1=2 for each input")
-    return found
+    return values
 
 
 def _items(text: str) -> Iterator[TextSpan]:
@@ -336,13 +336,13 @@ def _array(place: SourceLocation) -> NDArray[np.float64]:
     assert place.span is not None
     start = place.span[0]
     stack: list[list[Any]] = [[]]
-    for found in _TOKEN.finditer(place.part):
-        token = replace(place, span=(start + found.start(), start + found.end()))
-        if found[0] == "[":
+    for match in _TOKEN.finditer(place.part):
+        token = replace(place, span=(start + match.start(), start + match.end()))
+        if match[0] == "[":
             stack.append([])
             if len(stack) > _DEPTH:
                 raise token.error(PointError, "too many nested brackets")
-        elif found[0] != "]":
+        elif match[0] != "]":
             stack[-1].append(_number(token))
         elif len(stack) < 2:
             raise token.error(PointError, "unmatched ']'")

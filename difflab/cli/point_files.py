@@ -39,7 +39,7 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
     from shutil import copyfileobj
     from zipfile import ZipFile
 
-    found: Values = {}
+    arrays: Values = {}
     example = "write one with numpy.savez('values.npz', x=…, y=…)"
     with (
         _faults(name, place, "a file of NumPy arrays", example),
@@ -52,8 +52,8 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
             with archive.open(member) as packed, TemporaryFile() as unpacked:
                 copyfileobj(packed, unpacked)
                 values = _read(unpacked, name)
-            found[key] = _real(values, f"{key!r} in {name!r}", place)
-    return found
+            arrays[key] = _real(values, f"{key!r} in {name!r}", place)
+    return arrays
 
 
 def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
@@ -67,11 +67,11 @@ def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
         It is not a JSON object of numbers and rectangular lists of them; the error names the line.
     """
 
-    def pairs(found: list[tuple[str, Any]]) -> Values:
-        for position, (key, _) in enumerate(found):
-            if any(key == earlier for earlier, _ in found[:position]):
+    def pairs(items: list[tuple[str, Any]]) -> Values:
+        for position, (key, _) in enumerate(items):
+            if any(key == earlier for earlier, _ in items[:position]):
                 raise _at_key(content, name, key).error(PointError, f"{key!r} is given twice")
-        return numbers(dict(found)) if trees else dict(found)
+        return numbers(dict(items)) if trees else dict(items)
 
     def numbers(values: Values) -> Values:
         read = _value if trees else _number
@@ -121,7 +121,7 @@ def _number(value: Any, key: str, place: SourceLocation) -> Any:
 def _at_key(content: str, name: str, key: str) -> SourceLocation:
     """Return the index of a key; the last one if there are several."""
     written = re.escape(json.dumps(key, ensure_ascii=False))
-    ends = [found.start() for found in re.finditer(rf"{written}\s*:", content)]
+    ends = [match.start() for match in re.finditer(rf"{written}\s*:", content)]
     return _line(content, name, ends[-1] if ends else 0, len(key) + 2)
 
 

@@ -69,8 +69,8 @@ class _UserCode:
         arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
         if domains:
             arrays = {**middle_of(domains[0].over), **(arrays or {})}
-        found = code_at(name, arrays)
-        return verified(name, found, domains) if self.verify else required(name, found)
+        code = code_at(name, arrays)
+        return verified(name, code, domains) if self.verify else required(name, code)
 
     def family(self, name: str) -> Family | None:
         """Return a Python function of sizes."""
@@ -317,6 +317,6 @@ def diff(
     from difflab.lab.diff.sides import load
     from difflab.report import differences
 
-    found = difference(load(old), load(new))
-    deliver(formatted(found, chosen, differences, to_file=destination is not None), destination)
-    return 1 if found.worse else 0
+    result = difference(load(old), load(new))
+    deliver(formatted(result, chosen, differences, to_file=destination is not None), destination)
+    return 1 if result.worse else 0

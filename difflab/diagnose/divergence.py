@@ -57,7 +57,7 @@ class Divergence:
         The operation with its operands: ``abs(0)``.
     site : SourceLocation
         The part of the formula, or the Python line.
-    found : tuple of (float, float)
+    values : tuple of (float, float)
         What the methods compute there: the value, or the derivative with respect to the
         operand `operand`.
     operand : int
@@ -71,7 +71,7 @@ class Divergence:
     node: int
     call: str
     site: SourceLocation
-    found: tuple[float, float]
+    values: tuple[float, float]
     operand: int
     alone: bool
 
@@ -85,7 +85,7 @@ class Divergence:
         if self.kind != "value" and not self.alone:
             what = f"cotangent of operand {self.operand}"
         both = " and ".join(
-            f"{name} {number_text(value)}" for name, value in zip(names, self.found, strict=True)
+            f"{name} {number_text(value)}" for name, value in zip(names, self.values, strict=True)
         )
         lines = [self.site.marked(f"{names[0]} and {names[1]} differ at {self.call}{self._at}")]
         lines.append(f"its {what}: {both}")
@@ -246,10 +246,12 @@ class _DivergenceSearch:
 
     def _values(self, part: _Subfunction) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
         """Return the results of both methods, and where they differ beyond rounding."""
-        found = [method(part.function, part.point) for method in self.methods]
+        derivatives = [method(part.function, part.point) for method in self.methods]
         if part.scaled:
-            found = [Derivative(each.value[:, -1:], each.error[:, -1:]) for each in found]
-        (a, a_error), (b, b_error) = found
+            derivatives = [
+                Derivative(each.value[:, -1:], each.error[:, -1:]) for each in derivatives
+            ]
+        (a, a_error), (b, b_error) = derivatives
         with np.errstate(all="ignore"):
             size = np.maximum(np.abs(a), np.abs(b))
             largest = np.max(size, initial=0.0, where=np.isfinite(size))

@@ -178,8 +178,8 @@ class ZeroGradient:
             some += f" at {self.points:,} points, first point {self.point}"
         if not self.path:
             return f"{name}: no path to the output{some}"
-        found = "; ".join(map(str, self.blocks))
-        return f"{name}: gradient exactly 0{some}" + (f", blocked by {found}" if found else "")
+        blocks = "; ".join(map(str, self.blocks))
+        return f"{name}: gradient exactly 0{some}" + (f", blocked by {blocks}" if blocks else "")
 
 
 def number_text(value: Any) -> str:

@@ -118,8 +118,8 @@ def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]
         for node, seed in backward.seeds.items()
     }
     with np.errstate(all="ignore"):
-        found = fold(backward.graph, known, backward.bars.values(), ArrayInterpreter())
+        cotangents = fold(backward.graph, known, backward.bars.values(), ArrayInterpreter())
     return {
         node: np.broadcast_to(bar, function.graph.shape(node))
-        for node, bar in zip(backward.bars, found, strict=True)
+        for node, bar in zip(backward.bars, cotangents, strict=True)
     }

@@ -121,15 +121,15 @@ class Boxes:
             for node in nodes
             if self.graph.opcode[node] >= FIRST_ROW and not waiting[node]
         )
-        found = []
+        operations = []
         while ready:
             _, node = heappop(ready)
-            found.append(node)
+            operations.append(node)
             for user in users.get(node, ()):
                 waiting[user] -= 1
                 if not waiting[user]:
                     heappush(ready, (place[user], user))
-        return found
+        return operations
 
     def _leaving(self, node: int) -> list[int]:
         """Return the nodes of a box whose values are used outside of it."""

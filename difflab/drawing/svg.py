@@ -148,8 +148,8 @@ def _rect(outline: Outline) -> str:
 
 def _shape(shape: BoxShape) -> str:
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
-    found = outlines(shape)
-    return f"<g>{tip}{''.join(map(_rect, found))}{_heat(found[0], shape.heat)}</g>"
+    shapes = outlines(shape)
+    return f"<g>{tip}{''.join(map(_rect, shapes))}{_heat(shapes[0], shape.heat)}</g>"
 
 
 def _heat(outline: Outline, heat: float) -> str:

@@ -115,13 +115,13 @@ class Operations:
 
     def _function(self, function: Function) -> tuple[str, str]:
         """Return a function of the script, and its expression: empty where it has statements."""
-        found: JavaScriptCode = code(function)
-        self._members |= found.members
-        self._definitions |= found.definitions
-        (result,) = found.results
-        if not found.lines:
+        script: JavaScriptCode = code(function)
+        self._members |= script.members
+        self._definitions |= script.definitions
+        (result,) = script.results
+        if not script.lines:
             return f"({ARGUMENTS}) => {result}", result
-        body = "\n".join([*found.lines, f"    return {result};"])
+        body = "\n".join([*script.lines, f"    return {result};"])
         return f"({ARGUMENTS}) => {{\n{body}\n}}", ""
 
 
@@ -208,11 +208,11 @@ def _collapsed(box: DiagramBox) -> bool:
 
 
 def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     for box, (x, y), (width, height) in zip(
         drawn.boxes, placement.centres, placement.sizes, strict=True
     ):
-        found.append(
+        entries.append(
             {
                 "kind": str(box.kind),
                 "lines": list(box.lines),
@@ -222,7 +222,7 @@ def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> li
                 "at": [round(v, 1) for v in (x, y, width, height)],
             }
         )
-    return found
+    return entries
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:
@@ -242,7 +242,7 @@ def _arrows(
     """Return the arrows, each with the argument that it is, where its ends are single nodes."""
     seen: Counter[tuple[int, int]] = Counter()
     arrows: list[Arrow] = sorted(placement.arrows, key=lambda arrow: arrow.edge)
-    found = []
+    entries = []
     for arrow in arrows:
         edge = drawn.edges[arrow.edge]
         source, target = (drawn.boxes[end].nodes for end in (edge.source, edge.target))
@@ -252,7 +252,7 @@ def _arrows(
             place_ = uses[seen[edge.source, edge.target]]
             seen[edge.source, edge.target] += 1
         curve = arrow.curve
-        found.append(
+        entries.append(
             {
                 "ends": [edge.source, edge.target],
                 "place": place_,
@@ -262,7 +262,7 @@ def _arrows(
                 "tip": [round(v, 1) for v in curve.end],
             }
         )
-    return found
+    return entries
 
 
 SHOWN_TEXT = 20_000
@@ -299,8 +299,8 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = content(dl.parse("x*sin(x)"), {"x": 2.0})
-    >>> found.data["inputs"], found.data["steps"]
+    >>> contents = content(dl.parse("x*sin(x)"), {"x": 2.0})
+    >>> contents.data["inputs"], contents.data["steps"]
     ([['x', 2.0]], [0, 1, 1, 2, 1])
     """
     opened = unrolled(function, point)
@@ -342,13 +342,13 @@ def _given(
     names: Mapping[int, str], operations: Sequence[int], index: Mapping[int, int]
 ) -> dict[str, str]:
     """Return the names that are not v1, v2, … in order."""
-    found, count = {}, 0
+    renamed, count = {}, 0
     for node in operations:
         count += 1
         if names[node] != f"v{count}":
-            found[str(index[node])] = names[node]
+            renamed[str(index[node])] = names[node]
             count -= 1
-    return found
+    return renamed
 
 
 def _spans(function: Function, scalars: Function, operations: Sequence[int]) -> list[int]:
@@ -357,8 +357,8 @@ def _spans(function: Function, scalars: Function, operations: Sequence[int]) -> 
     short = text is not None and len(text) <= SHOWN_TEXT and len(operations) <= LINKED
     if not short or scalars.graph.text != text:
         return []
-    found = []
+    spans = []
     for node in operations:
         span = int(scalars.graph.spans[node])
-        found += [0, 0] if span <= NOWHERE else [span >> 32, span & 0xFFFFFFFF]
-    return found
+        spans += [0, 0] if span <= NOWHERE else [span >> 32, span & 0xFFFFFFFF]
+    return spans

@@ -70,8 +70,8 @@ class _Nodes(ElementInterpreter):
             return FORMS[primitive]
         if primitive.shape is not None:
             return self._whole(primitive)
-        found: Callable[..., Any] = np.frompyfunc(primitive, primitive.arity or 1, 1)
-        return found
+        elementwise: Callable[..., Any] = np.frompyfunc(primitive, primitive.arity or 1, 1)
+        return elementwise
 
 
 class _Elements:
@@ -117,8 +117,8 @@ class _Elements:
         reason = f"'{row.name}' cannot be written as such"
         if row.holds is None:
             try:
-                found = self._operation(node, row)(*arguments)
-                return found if isinstance(found, np.ndarray) else boxed([found], ())
+                elements = self._operation(node, row)(*arguments)
+                return elements if isinstance(elements, np.ndarray) else boxed([elements], ())
             except UnsupportedError as error:
                 reason = str(error)
             except (DifflabError, AttributeError, TypeError, ValueError):
@@ -204,8 +204,8 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = unrolled(dl.parse("iterate(y = x; while y > 1; y/2)"), {"x": 8.0})
-    >>> found.turns, [float(found.function(x)) for x in (8.0, 3.0, 33.0)]
+    >>> scalars = unrolled(dl.parse("iterate(y = x; while y > 1; y/2)"), {"x": 8.0})
+    >>> scalars.turns, [float(scalars.function(x)) for x in (8.0, 3.0, 33.0)]
     ([5], [1.0, 0.75, nan])
     """
     turns: list[int] = []
@@ -249,8 +249,8 @@ class _Counted(ArrayInterpreter):
                 hint="difflab trace shows operations on arrays and loops",
             )
         self.turns.append(turns + SPARE_TURNS)
-        found = holds.run(ArrayInterpreter(), values, ())
-        return np.concatenate([np.ravel(part) for part in found])
+        results = holds.run(ArrayInterpreter(), values, ())
+        return np.concatenate([np.ravel(part) for part in results])
 
     def _loop(self, number: int) -> int:
         """Return the node of a loop."""
@@ -283,13 +283,13 @@ def _written_out(
         after = inlined(loop.body, [*values[-1], *constants])
         values.append(_chosen(conditions[-1], after, values[-1]))
         conditions += inlined(loop.test, [*values[-1], *constants])
-    found = values[-1]
+    results = values[-1]
     if isinstance(row.holds, WhileLoopVjp):
-        found = [*bars, *zeros(builder, loop.constants)]
+        results = [*bars, *zeros(builder, loop.constants)]
         for value, going in list(zip(values, conditions, strict=True))[-2::-1]:
-            earlier = inlined(row.holds.back, [*found, *value, *constants])
-            found = _chosen(going, earlier, found)
-    last: Node = packed([where(conditions[-1], np.nan, part) for part in found])
+            earlier = inlined(row.holds.back, [*results, *value, *constants])
+            results = _chosen(going, earlier, results)
+    last: Node = packed([where(conditions[-1], np.nan, part) for part in results])
     return last.id
 
 

@@ -73,16 +73,16 @@ def page_of(request: Request, send: Send) -> None:
     try:
         function = request.function()
         point = request.point(function)
-        found = filled(function, point)
+        content = filled(function, point)
         if function.n:
-            found.data["verdicts"] = {
+            content.data["verdicts"] = {
                 "at": point_text(point),
                 "referee": "",
                 "rows": [],
                 "notes": [],
                 "sentence": "judging …",
             }
-        text = page(found, above=form, policy=POLICY, served=True)
+        text = page(content, above=form, policy=POLICY, served=True)
         send({"status": 200, "page": text})
     except DifflabError as error:
         send({"status": 422, "page": refused(refusal(error), form, POLICY)})
@@ -93,7 +93,7 @@ def rows_of(request: Request, send: Send) -> None:
     try:
         function = request.function()
         point = request.point(function)
-        found = compare(
+        comparison = compare(
             function,
             point,
             timing=False,
@@ -103,7 +103,7 @@ def rows_of(request: Request, send: Send) -> None:
     except DifflabError as error:
         send({"refused": refusal(error)})
         return
-    send({"whole": verdicts(found)})
+    send({"whole": verdicts(comparison)})
 
 
 def refusal(error: Exception) -> str:
@@ -224,8 +224,8 @@ def application(settings: Settings, closing: Callable[[], bool] = lambda: False)
         return Request(text, at, settings.read_point)
 
     async def shown(http: Any) -> Any:
-        async with aclosing(pool.results(page_of, asked(http), http.is_disconnected)) as found:
-            async for message in found:
+        async with aclosing(pool.results(page_of, asked(http), http.is_disconnected)) as messages:
+            async for message in messages:
                 if "page" in message:
                     return HTMLResponse(message["page"], message["status"], HEADERS)
                 stopped = refused(f"difflab: {message['stopped']}", "", POLICY)
@@ -233,8 +233,8 @@ def application(settings: Settings, closing: Callable[[], bool] = lambda: False)
         return HTMLResponse(refused("difflab: the request failed", "", POLICY), 500, HEADERS)
 
     async def lines(request: Request) -> AsyncIterator[str]:
-        async with aclosing(pool.results(rows_of, request)) as found:
-            async for message in found:
+        async with aclosing(pool.results(rows_of, request)) as messages:
+            async for message in messages:
                 yield json.dumps(message, allow_nan=False) + "\n"
 
     async def rows(http: Any) -> Any:
