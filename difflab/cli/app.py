@@ -87,10 +87,10 @@ def _machine(error: BaseException) -> str:
 def _fault(error: BaseException) -> str:
     """Return the message for an internal error of difflab."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{Path(last.filename).name}:{last.lineno}"
+    location = f"{Path(last.filename).name}:{last.lineno}"
     text = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
-        f"difflab: internal error at {place}: {_printable(text)}\n"
+        f"difflab: internal error at {location}: {_printable(text)}\n"
         "This is a fault in difflab, not in your input. Please report it with the command you\n"
         "ran and what `difflab doctor` prints; DIFFLAB_DEBUG=1 adds the full traceback."
     )

@@ -386,13 +386,13 @@ def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
             name, _, value = item.partition("=")
             low, _, high = value.partition(":")
             name = name.strip()
-            place = SourceLocation(text or None, (start, start + max(len(item), 1)))
+            location = SourceLocation(text or None, (start, start + max(len(item), 1)))
             start += len(item) + 1
             if not (name and low.strip() and high.strip()):
                 fault = "an interval is written as name=low:high"
-                raise place.error(PointError, fault, "x1=0.1:10,x2=-5:5")
+                raise location.error(PointError, fault, "x1=0.1:10,x2=-5:5")
             if name in ranges:
-                raise place.error(PointError, f"{name!r} is given twice")
+                raise location.error(PointError, f"{name!r} is given twice")
             ends = [(parse_point([f"{name}={end.strip()}"]) or {})[name] for end in (low, high)]
             ranges[name] = (ends[0], ends[1])
     return ranges

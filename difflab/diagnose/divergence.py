@@ -268,13 +268,13 @@ class _DivergenceSearch:
         operand: int,
         alone: bool,
     ) -> Divergence:
-        place = tuple(np.argwhere(different)[0])
+        index = tuple(np.argwhere(different)[0])
         columns = np.flatnonzero(different.any(axis=0))
         if kind == "derivative" and columns.size:
-            place = (int(np.flatnonzero(different[:, columns[0]])[0]), int(columns[0]))
+            index = (int(np.flatnonzero(different[:, columns[0]])[0]), int(columns[0]))
         operands = [self.values[arg] for arg in self.graph.arguments(node)]
         call = call_text(self.graph.primitive(node), operands)
-        first, second = (float(array[place]) for array in values)
+        first, second = (float(array[index]) for array in values)
         site = self.graph.place(node)
         return Divergence(kind, node, call, site, (first, second), operand, alone)
 

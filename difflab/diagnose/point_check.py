@@ -68,17 +68,17 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
     marks = needed(graph, node_values, function.outputs)
     made = list(islice(failures(graph, node_values, range(len(graph)), marks), FAILURES_EXAMINED))
     event = next((event for event in made if event.kind is not AnomalyKind.OVERFLOW), made[0])
-    place = graph.place(event.node)
+    location = graph.place(event.node)
     row = graph.primitive(event.node)
     if row is None:
         known = event.node in graph.constants
         name = "a constant" if known else f"the input '{graph.input_name(event.node)}'"
-        raise place.error(DomainError, f"{name} is not a finite number")
+        raise location.error(DomainError, f"{name} is not a finite number")
     shown = " and ".join(map(number_text, event.operands))
     noun = "argument is" if len(event.operands) == 1 else "arguments are"
     overflow = event.kind is AnomalyKind.OVERFLOW
     state = "overflows" if overflow else "is undefined"
-    raise place.error(
+    raise location.error(
         DomainError,
         f"{row.name} {state} at the point: its {noun} {shown}",
         hint=f"{row.name} needs {row.defined}" if row.defined and not overflow else None,

@@ -101,14 +101,14 @@ class Boxes:
                 elif source != user and graph.opcode[source] != CONSTANT:
                     joined[source, user, ""] = None
         ends = [
-            (owner.get(node, node), -1 - place, "")
-            for place, node in enumerate(self.function.outputs)
+            (owner.get(node, node), -1 - position, "")
+            for position, node in enumerate(self.function.outputs)
         ]
         return [*uses, *joined, *ends]
 
     def _operations(self, uses: Sequence[tuple[int, int, str]]) -> list[int]:
         """Return operations and compositions in topological order."""
-        place = {node: number for number, node in enumerate(self.order)}
+        rank = {node: number for number, node in enumerate(self.order)}
         users: dict[int, list[int]] = {}
         waiting: Counter[int] = Counter()
         for source, user, _ in uses:
@@ -117,7 +117,7 @@ class Boxes:
                 waiting[user] += 1
         nodes = {self.owner.get(node, node) for node in self.order}
         ready = sorted(
-            (place[node], node)
+            (rank[node], node)
             for node in nodes
             if self.graph.opcode[node] >= FIRST_ROW and not waiting[node]
         )
@@ -128,7 +128,7 @@ class Boxes:
             for user in users.get(node, ()):
                 waiting[user] -= 1
                 if not waiting[user]:
-                    heappush(ready, (place[user], user))
+                    heappush(ready, (rank[user], user))
         return operations
 
     def _leaving(self, node: int) -> list[int]:

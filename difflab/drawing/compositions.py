@@ -51,7 +51,7 @@ def _recorded(graph: Graph, node: int, row: Primitive) -> Function:
     assert row.expansion is not None
     builder = Builder()
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
-    inputs = [builder.input(f"x{place}", shape) for place, shape in enumerate(shapes, 1)]
+    inputs = [builder.input(f"x{position}", shape) for position, shape in enumerate(shapes, 1)]
     result = row.expansion(*[Node(builder, number) for number in inputs])
     return Function.build(builder, inputs, [result.id], ["y"])
 
@@ -163,9 +163,9 @@ def _paths(graph: Graph, order: Sequence[int]) -> dict[int, tuple[_Level, ...]]:
     return paths
 
 
-def _called(place: SourceLocation) -> str:
+def _called(location: SourceLocation) -> str:
     """Return the function that is called at a location; empty if it is something else."""
-    part = place.part.strip()
+    part = location.part.strip()
     match = _CALLED.match(part)
     if match is None or not part.endswith(")"):
         return ""

@@ -133,7 +133,7 @@ def _text(formula: OperationFormula) -> str:
 def _kinks(row: Primitive, count: int) -> Function:
     """Return the distance from a kink as a function of the arguments."""
     builder = Builder(simplify=True)
-    nodes = [builder.input(f"a{place}") for place in range(count)]
+    nodes = [builder.input(f"a{position}") for position in range(count)]
     assert row.kinks is not None
     distance = absolute(row.kinks(*(Node(builder, node) for node in nodes)))
     return Function.build(builder, nodes, [distance.id], ["value"])
@@ -246,16 +246,16 @@ def _arrows(
     for arrow in arrows:
         edge = drawn.edges[arrow.edge]
         source, target = (drawn.boxes[end].nodes for end in (edge.source, edge.target))
-        place_: int | None = None
+        position: int | None = None
         if len(source) == 1 and len(target) == 1:
             uses = [k for k, a in enumerate(function.graph.arguments(target[0])) if a == source[0]]
-            place_ = uses[seen[edge.source, edge.target]]
+            position = uses[seen[edge.source, edge.target]]
             seen[edge.source, edge.target] += 1
         curve = arrow.curve
         entries.append(
             {
                 "ends": [edge.source, edge.target],
-                "place": place_,
+                "place": position,
                 "label": edge.label,
                 "trunk": placement.arrow_before[arrow.edge],
                 "path": path(curve),
@@ -307,7 +307,7 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
     scalars = scalar_function(opened.function)
     graph = scalars.graph
     order = evaluation_order(scalars)
-    index = {node: place for place, node in enumerate(order)}
+    index = {node: position for position, node in enumerate(order)}
     names = trace_names(scalars, order)
     constants = [node for node in order if graph.opcode[node] == CONSTANT]
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]

@@ -49,17 +49,17 @@ def _exchanged(elements: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
     Neighbours are exchanged until all are in order, so that equal elements keep theirs.
     """
-    values, places = list(elements), [float(place) for place in range(len(elements))]
+    values, indices = list(elements), [float(index) for index in range(len(elements))]
     for last in range(len(values) - 1, 0, -1):
         for k in range(last):
             one, two = values[k], values[k + 1]
             kept = rows.logical_or(rows.less_equal(one, two), rows.not_equal(two, two))
-            for parts in (values, places):
+            for parts in (values, indices):
                 parts[k], parts[k + 1] = (
                     rows.where(kept, parts[k], parts[k + 1]),
                     rows.where(kept, parts[k + 1], parts[k]),
                 )
-    return values, places
+    return values, indices
 
 
 def _argsort(x: Array, *, axes: Axes, rank: int) -> Array:
@@ -68,12 +68,12 @@ def _argsort(x: Array, *, axes: Axes, rank: int) -> Array:
 
 def _first_maximum(elements: Sequence[Any]) -> Any:
     """Return the index of the first maximum, and of the first nan where there is one."""
-    top, place = elements[0], 0.0
+    top, index = elements[0], 0.0
     for k, element in enumerate(elements[1:], start=1):
         above = rows.logical_not(rows.less_equal(element, top))
         moved = rows.logical_and(above, rows.equal(top, top))
-        top, place = rows.where(moved, element, top), rows.where(moved, float(k), place)
-    return place
+        top, index = rows.where(moved, element, top), rows.where(moved, float(k), index)
+    return index
 
 
 def _argmax(x: Array, *, axes: Axes, rank: int) -> Array:
@@ -93,38 +93,38 @@ def _marks(line: Sequence[Any]) -> list[Any]:
     return [rows.equal(back, float(k)) for k in reversed(range(len(line)))]
 
 
-def _taken(line: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+def _taken(line: Sequence[Any], indices: Sequence[Any]) -> list[Any]:
     """Return the elements at indices."""
     size, elements = len(line), []
-    for place in places:
-        element, wanted = line[-1], _from_the_start(place, size)
+    for index in indices:
+        element, wanted = line[-1], _from_the_start(index, size)
         for k in reversed(range(size - 1)):
             element = rows.where(rows.equal(wanted, float(k)), line[k], element)
         elements.append(element)
     return elements
 
 
-def _from_the_start(place: Any, size: int) -> Any:
+def _from_the_start(index: Any, size: int) -> Any:
     """Return an index that counts from the start; a negative one counts from the end."""
-    return rows.where(rows.less(place, 0.0), place + float(size), place)
+    return rows.where(rows.less(index, 0.0), index + float(size), index)
 
 
-def _put(line: Sequence[Any], places: Sequence[Any], size: int) -> list[Any]:
+def _put(line: Sequence[Any], indices: Sequence[Any], size: int) -> list[Any]:
     """Return a list of zeros with elements added at computed indices."""
-    wanted = [_from_the_start(place, size) for place in places]
+    wanted = [_from_the_start(index, size) for index in indices]
     sums: list[Any] = [0.0] * size
-    for place, element in zip(wanted, line, strict=True):
+    for index, element in zip(wanted, line, strict=True):
         for k in range(size):
-            sums[k] = sums[k] + rows.where(rows.equal(place, float(k)), element, 0.0)
+            sums[k] = sums[k] + rows.where(rows.equal(index, float(k)), element, 0.0)
     return sums
 
 
-def _take_along(x: Array, places: Array, *, axis: int, rank: int) -> Array:
-    return along(axis, _taken, x, places)
+def _take_along(x: Array, indices: Array, *, axis: int, rank: int) -> Array:
+    return along(axis, _taken, x, indices)
 
 
-def _put_along(x: Array, places: Array, *, axis: int, rank: int, size: int) -> Array:
-    return along(axis, partial(_put, size=size), x, places)
+def _put_along(x: Array, indices: Array, *, axis: int, rank: int, size: int) -> Array:
+    return along(axis, partial(_put, size=size), x, indices)
 
 
 LARGEST_MATRIX = 4
@@ -164,13 +164,13 @@ class _Minors:
             return self.matrix[lines[0], columns[0]]
         if (lines, columns) not in self.minors:
             total = None
-            for place, column in enumerate(columns):
-                rest = self.minor(lines[1:], columns[:place] + columns[place + 1 :])
+            for position, column in enumerate(columns):
+                rest = self.minor(lines[1:], columns[:position] + columns[position + 1 :])
                 term = self.matrix[lines[0], column] * rest
                 if total is None:
                     total = term
                 else:
-                    total = total - term if place % 2 else total + term
+                    total = total - term if position % 2 else total + term
             self.minors[lines, columns] = total
         return self.minors[lines, columns]
 
@@ -278,8 +278,8 @@ def _by_matrix(row: Primitive, compute: Callable[..., Any]) -> Callable[..., Arr
         parts = [compute(a[at], *(b[at] for b in others)) for at in np.ndindex(lead)]
         shape = np.shape(parts[0])
         stacked = np.empty((len(parts), *shape), dtype=object)
-        for place, part in enumerate(parts):
-            stacked[place] = part
+        for index, part in enumerate(parts):
+            stacked[index] = part
         return stacked.reshape(lead + shape)
 
     return computed
@@ -294,7 +294,7 @@ def _by_lines(compute: Callable[[list[Any]], Any]) -> Callable[..., Array]:
     def reduced(x: Array, *, axes: Axes, rank: int) -> Array:
         moved = np.moveaxis(x, axes, range(-len(axes), 0))
         kept = moved.shape[: x.ndim - len(axes)]
-        results = [compute(moved[place].ravel().tolist()) for place in np.ndindex(kept)]
+        results = [compute(moved[index].ravel().tolist()) for index in np.ndindex(kept)]
         return boxed(results, kept)
 
     return reduced

@@ -134,12 +134,12 @@ class _Elements:
         """Return an operation on elements; those that depend on their order sort them."""
         params = self.graph.params(node)
         if row is take_along:
-            x, places = self.graph.arguments(node)
-            order = self.graph.primitive(places)
-            if order is argsort and self.graph.arguments(places) == (x,):
-                (axis,) = self.graph.params(places)["axes"]
+            x, indices = self.graph.arguments(node)
+            order = self.graph.primitive(indices)
+            if order is argsort and self.graph.arguments(indices) == (x,):
+                (axis,) = self.graph.params(indices)["axes"]
                 if axis == params["axis"]:
-                    return lambda x, places: sorted_along(x, axis)
+                    return lambda x, indices: sorted_along(x, axis)
         return partial(self.interpreter.operation(row), **params)
 
     def _labelled(self, node: int) -> None:
@@ -212,9 +212,9 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     opened = expanded(function)
     while any(_loop_of(row) is not None for row in opened.graph.primitives):
         counted = _Counted(opened.graph)
-        places = zip(opened.input_nodes, opened.inputs, strict=True)
+        named = zip(opened.input_nodes, opened.inputs, strict=True)
         with np.errstate(all="ignore"):  # a branch that is not chosen may divide by zero
-            Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in places})
+            Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in named})
         turns += counted.turns
         opened = expanded(rewritten(opened, partial(_written_out, iter(counted.turns))))
     return Unrolled(opened, turns)

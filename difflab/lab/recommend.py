@@ -125,7 +125,7 @@ def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
         for row, (least, high) in zip(rows, costs, strict=True)
         if least <= max(high / (least or 1.0) * upper, NOISE * cheapest)
     ]
-    position = {name: place for place, name in enumerate(ORDER)}
+    position = {name: rank for rank, name in enumerate(ORDER)}
     ranks = {row.name: (_operations(row), position.get(row.name, len(ORDER))) for row in rows}
     return sorted(close or rows, key=lambda row: ranks[row.name])
 

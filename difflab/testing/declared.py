@@ -161,7 +161,7 @@ def _component(leaves: Sequence[Any], structure: Any, column: int) -> str:
         size = int(np.size(leaf))
         if column < size:
             name = f"x{path.partition(']')[2]}" if path.startswith("[0]") else f"arguments{path}"
-            place = np.unravel_index(column, np.shape(leaf))
-            return f"{name}[{', '.join(map(str, place))}]" if place else name
+            index = np.unravel_index(column, np.shape(leaf))
+            return f"{name}[{', '.join(map(str, index))}]" if index else name
         column -= size
     return f"x[{column}]"

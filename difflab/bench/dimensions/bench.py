@@ -131,14 +131,14 @@ class FamilyMeter:
         """Raise if the method timed out at a size that is not larger."""
         for n_before, m_before, message in self._timeouts.get(name, []):
             if n_before <= n and m_before <= m:
-                place = f"n = {n_before}, m = {m_before}"
+                size = f"n = {n_before}, m = {m_before}"
                 raise MethodTimeout(
-                    message if "not tried" in message else _not_tried(place, message)
+                    message if "not tried" in message else _not_tried(size, message)
                 )
 
 
-def _not_tried(place: str, message: str) -> str:
-    return f"not tried: at {place} it was {message}"
+def _not_tried(size: str, message: str) -> str:
+    return f"not tried: at {size} it was {message}"
 
 
 def _work(answer: measure.MethodAnswer, function: Function) -> Row:

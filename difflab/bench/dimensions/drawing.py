@@ -168,10 +168,10 @@ def _map(axes: Axes, by_size: Mapping[tuple[int, int], Mapping[str, Cost]], call
             )
         )  # fmt: skip
         if len(n_sizes) <= 6 and len(m_sizes) <= 3:  # else the colours alone name the methods
-            place = corner[0] + 0.5, corner[1] + 0.5
+            centre = corner[0] + 0.5, corner[1] + 0.5
             box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 0.5}
             axes.text(
-                *place, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
+                *centre, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
                 fontsize=8, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
             )  # fmt: skip
 

@@ -133,10 +133,10 @@ def cheapest(rows: Sequence[SweepRow], column: str) -> dict[tuple[str, int], str
         exact = row["way"] in OWN and row["way"] != "hutchinson"
         if row["status"] != "ok" or not exact or row[column] is None:
             continue
-        place = str(row["function"]), int(row["inputs"] or 0)
-        if place not in least or float(row[column] or 0) < float(least[place][column] or 0):
-            least[place] = row
-    return {place: str(row["way"]) for place, row in least.items()}
+        key = str(row["function"]), int(row["inputs"] or 0)
+        if key not in least or float(row[column] or 0) < float(least[key][column] or 0):
+            least[key] = row
+    return {key: str(row["way"]) for key, row in least.items()}
 
 
 @picture

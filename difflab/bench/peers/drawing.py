@@ -146,7 +146,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
     limits = (low / 1.6, high * (high / low) ** 0.75 * 2)
-    heights = {name: float(place) for place, name in enumerate(names)}
+    heights = {name: float(position) for position, name in enumerate(names)}
     frame(axes, heights, (low, high * 2), limits, ratio_tick)
     axes.set_xlabel("time over difflab's")
     axes.set_ylim(len(names) - 0.5, -0.5)

@@ -269,14 +269,14 @@ def _errors(
         if (number(row, "tolerance") or 0.0) != smallest:
             continue
         style = STYLES.get(str(row["way"]), OTHER_STYLE)
-        place = problems.index(str(row["problem"]))
+        position = problems.index(str(row["problem"]))
         spread = (ways.index(str(row["way"])) + 0.5) / len(ways) - 0.5
         error = number(row, "relative_error")
         if error is None:
-            axes.plot(REFUSED, place + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
+            axes.plot(REFUSED, position + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
             continue
         x = min(max(error, SMALLEST), LARGEST)
-        axes.plot(x, place + 0.7 * spread, style.marker, color=style.colour, ms=4.2)
+        axes.plot(x, position + 0.7 * spread, style.marker, color=style.colour, ms=4.2)
 
 
 def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> None:

@@ -136,14 +136,14 @@ class _Equations:
 
     def _expanded(self, x: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[list[Any]]]:
         """Return G and its derivatives by x and by p."""
-        places: list[tuple[int, int]] = []
+        variables: list[tuple[int, int]] = []
         balls = []
         for name in self.flat.function.inputs:
             which, part, _ = self.flat.columns[name]
             indices = range(part.start, part.stop)
-            places += [(which, k) for k in indices]
+            variables += [(which, k) for k in indices]
             balls += [(self.at if which else x)[k] for k in indices]
-        where = {place: k for k, place in enumerate(places)}
+        where = {variable: k for k, variable in enumerate(variables)}
         own = [where[0, k] for k in range(self.n)]
         # A parameter that is only a bound is no input of the program.
         given = [where.get((1, j), -1) for j in range(len(self.at))]

@@ -58,7 +58,7 @@ class Pool:
         )
         if "forkserver" in known:
             self._context.set_forkserver_preload(["difflab.explore.server.app"])
-        self._places = asyncio.Semaphore(processes)
+        self._idle = asyncio.Semaphore(processes)
         self._waiting = 0
 
     async def results(
@@ -78,11 +78,11 @@ class Pool:
             return
         self._waiting += 1
         try:
-            await self._places.acquire()
+            await self._idle.acquire()
         finally:
             self._waiting -= 1
         if self.closing():
-            self._places.release()
+            self._idle.release()
             yield CLOSED
             return
         owned = OwnedProcess(self._context, work, request, self.memory, self.seconds)
@@ -93,7 +93,7 @@ class Pool:
                     yield message
         finally:
             owned.end()  # at once: after a cancellation nothing can be awaited
-            self._places.release()
+            self._idle.release()
 
     async def _messages(
         self, receiver: Connection, left: Left | None

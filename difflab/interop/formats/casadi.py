@@ -118,7 +118,7 @@ class _InstructionReader:
             elif code == casadi.OP_OUTPUT:
                 self.results[to[0]][to[1]] = work[given[0]]
             elif code in rules:
-                work[to[0]] = rules[code](*[work[place] for place in given])
+                work[to[0]] = rules[code](*[work[slot] for slot in given])
             else:
                 raise InputError(
                     f"difflab does not read CasADi's {_name(casadi, code)}", hint=_WITHOUT_CALLS
@@ -135,9 +135,9 @@ class _InstructionReader:
         exact = int(value) if value.is_integer() and abs(value) < 2**53 else value
         return Node(self.builder, self.builder.constant(value if value == 0 else exact))
 
-    def _input(self, place: int, name: str) -> list[Node]:
+    def _input(self, index: int, name: str) -> list[Node]:
         """Return the nodes of the elements that CasADi stores, column by column."""
-        sparsity = self.f.sparsity_in(place)
+        sparsity = self.f.sparsity_in(index)
         shape = _shape(sparsity)
         self.inputs.append(self.builder.input(name, shape))
         whole = Node(self.builder, self.inputs[-1])
@@ -145,17 +145,17 @@ class _InstructionReader:
             return [whole] * sparsity.nnz()
         return [whole[cell[: len(shape)]] for cell in _cells(sparsity)]
 
-    def _output(self, place: int) -> Node:
-        sparsity = self.f.sparsity_out(place)
+    def _output(self, index: int) -> Node:
+        sparsity = self.f.sparsity_out(index)
         shape = _shape(sparsity)
         zero = self._constant(0.0)
         if not shape:
-            return self.results[place][0] if sparsity.nnz() else zero
+            return self.results[index][0] if sparsity.nnz() else zero
         if 0 in shape:
-            raise InputError(f"the output {self.f.name_out(place)} has no elements")
+            raise InputError(f"the output {self.f.name_out(index)} has no elements")
         _, columns = sparsity.shape
         listing = [zero] * (sparsity.shape[0] * columns)
-        for (row, column), value in zip(_cells(sparsity), self.results[place], strict=True):
+        for (row, column), value in zip(_cells(sparsity), self.results[index], strict=True):
             listing[row * columns + column] = value
         output: Node = arrays.reshape(listed(listing), shape)
         return output

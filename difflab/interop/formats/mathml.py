@@ -79,8 +79,8 @@ def _symbols(sympy: Any, name: str, shape: tuple[int, ...]) -> Any:
     if shape == ():
         return sympy.Symbol(name)
     symbols = np.empty(shape, dtype=object)
-    for place in np.ndindex(shape):
-        symbols[place] = sympy.Symbol(f"{name}_{','.join(map(str, place))}")
+    for index in np.ndindex(shape):
+        symbols[index] = sympy.Symbol(f"{name}_{','.join(map(str, index))}")
     return symbols
 
 

@@ -202,10 +202,10 @@ class Problem:
     @cached_property
     def jacobian(self) -> NDArray[float64]:
         """The derivative at the start, ``(m, n)``; nan where there is none."""
-        places = {name: column for column, name in enumerate(element_names(self.function))}
+        column_of = {name: column for column, name in enumerate(element_names(self.function))}
         derivative = np.zeros((self.m, self.n))
         for (row, name), value in self.reference.elements.items():
-            derivative[row - 1, places[name]] = _number(value)
+            derivative[row - 1, column_of[name]] = _number(value)
         return derivative
 
     def fault(self, what: str) -> InputError:

@@ -26,7 +26,7 @@ from difflab.language.lexer import TokenKind, clean_name, tokens
 _NAMED = (TokenKind.NAME, TokenKind.ELEMENT)
 
 
-class _Place(Enum):
+class _Role(Enum):
     """Role of an integer: its least value, and its name in messages."""
 
     SHAPE = "size"
@@ -34,7 +34,7 @@ class _Place(Enum):
     TURNS = "number of steps"
 
 
-_LEAST = {_Place.SHAPE: 1, _Place.TURNS: 0}
+_LEAST = {_Role.SHAPE: 1, _Role.TURNS: 0}
 _VALUE = (TokenKind.NAME, TokenKind.CLOSE, TokenKind.UNBRACKET, TokenKind.ELEMENT)
 _ENDS = (TokenKind.COMMA, TokenKind.COLON, TokenKind.UNBRACKET)
 _LARGEST = 2.0**53
@@ -43,7 +43,7 @@ _LARGEST = 2.0**53
 class _Expression(NamedTuple):
     """Location of an integer expression in the text."""
 
-    place: _Place
+    role: _Role
     start: int
     end: int
 
@@ -112,7 +112,7 @@ def _value(
     text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
 ) -> str | None:
     """Return the integer as text; None if the parser is to report the error."""
-    place, start, end = expression
+    role, start, end = expression
     try:
         constant = parse(renamed(text[start:end], numbers))
     except ParseError:
@@ -120,7 +120,7 @@ def _value(
     if constant.n or constant.m != 1:
         return None
     value = float(constant())
-    least = _LEAST.get(place)
+    least = _LEAST.get(role)
     fault = ""
     if not value.is_integer() or abs(value) > _LARGEST:
         fault = "an integer"
@@ -129,7 +129,7 @@ def _value(
     if fault:
         given = ", ".join(f"{name} = {numbers[name]}" for name in dict.fromkeys(used))
         raise InputError(
-            f"{text[start:end]} is {value:.15g} for {given}; the {place.value} must be {fault}",
+            f"{text[start:end]} is {value:.15g} for {given}; the {role.value} must be {fault}",
             text=text,
             span=(start, end),
             hint="choose other sizes, or floor(…), max(…, 1)",
@@ -141,19 +141,19 @@ def _expressions(text: str) -> Iterator[_Expression]:
     """Yield the parts of the text where the language wants an integer, in order."""
     before: int | None = None
     clause: int | None = None
-    brackets: list[_Place | None] = []
+    brackets: list[_Role | None] = []
     depth, start = 0, 0
     for kind, begin, end in tokens(text):
         inside = brackets[-1] if brackets else None
         if kind == TokenKind.BRACKET:
-            place = _Place.SHAPE if before == TokenKind.COLON and not brackets else None
-            brackets.append(_Place.INDEX if before in _VALUE else place)
+            role = _Role.SHAPE if before == TokenKind.COLON and not brackets else None
+            brackets.append(_Role.INDEX if before in _VALUE else role)
             depth, start = 0, end
         elif inside is not None and depth == 0 and kind in _ENDS:
             yield from _trimmed(text, inside, start, begin)
             start = end
         elif kind == TokenKind.NAME and text[begin:end] == "times" and clause is not None:
-            yield from _trimmed(text, _Place.TURNS, clause, begin)
+            yield from _trimmed(text, _Role.TURNS, clause, begin)
         if kind == TokenKind.UNBRACKET and brackets:
             brackets.pop()
         depth += (kind == TokenKind.OPEN) - (kind == TokenKind.CLOSE)
@@ -162,12 +162,12 @@ def _expressions(text: str) -> Iterator[_Expression]:
         before = kind
 
 
-def _trimmed(text: str, place: _Place, start: int, end: int) -> Iterator[_Expression]:
+def _trimmed(text: str, role: _Role, start: int, end: int) -> Iterator[_Expression]:
     """Yield the expression between two indices, without the blanks around it."""
     source = text[start:end]
     if source.strip():
         first = start + len(source) - len(source.lstrip())
-        yield _Expression(place, first, start + len(source.rstrip()))
+        yield _Expression(role, first, start + len(source.rstrip()))
 
 
 SIZES = ("n", "m")

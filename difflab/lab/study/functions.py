@@ -191,7 +191,7 @@ def function_of(source: Source, variables: Collection[str]) -> Function:
     try:
         function = parse(source.text, variables)
     except InputError as error:
-        # The place in the formula; that of the key is added by the caller.
+        # The location in the formula; that of the key is added by the caller.
         raise InputError(f"{error.render()}\nin the formula") from error
     if function.n == 0:
         raise InputError(f"{source.formula!r} has no input to differentiate with respect to")
@@ -204,13 +204,13 @@ KeyPath = tuple[str | int, ...]
 """A key and the tables around it; a number is the index of a table of an array."""
 
 
-class KeyPlaces:
+class KeyLocations:
     r"""Finds the text of each key of a valid TOML document.
 
     Examples
     --------
-    >>> places = KeyPlaces('name = "a"\n[[grid]]\nsizes = [\n 1,\n]\n')
-    >>> print(places.error(("grid", 0, "sizes"), "no size is even"))
+    >>> locations = KeyLocations('name = "a"\n[[grid]]\nsizes = [\n 1,\n]\n')
+    >>> print(locations.error(("grid", 0, "sizes"), "no size is even"))
     grid[0].sizes: no size is even
     line 3: sizes = [
             ^~~~~
@@ -223,7 +223,7 @@ class KeyPlaces:
     def error(self, path: KeyPath, message: str, hint: str | None = None) -> InputError:
         """Return the error of a key, with its name and line.
 
-        A key that does not stand in the document has the place of the table around it.
+        A key that does not stand in the document has the location of the table around it.
         """
         known = (*path, 0) if (*path, 0) in self._spans else path  # an array of tables
         while known and known not in self._spans:
@@ -256,14 +256,14 @@ def _spans(text: str) -> Iterator[tuple[KeyPath, tuple[int, int]]]:
         except tomllib.TOMLDecodeError:
             continue
         begun = statement.lstrip()
-        place = start + len(statement) - len(begun)
+        offset = start + len(statement) - len(begun)
         if begun.startswith("["):
             table = _entered(parsed, counts)
-            yield table, (place, place + len(begun.splitlines()[0].rstrip()))
+            yield table, (offset, offset + len(begun.splitlines()[0].rstrip()))
         else:
-            end = place + len(begun.partition("=")[0].rstrip())
+            end = offset + len(begun.partition("=")[0].rstrip())
             for path in _keys(parsed):
-                yield (*table, *path), (place, end)
+                yield (*table, *path), (offset, end)
         start, statement = start + len(statement), ""
 
 

@@ -15,8 +15,8 @@ from difflab.errors import InputError
 from difflab.lab.study.cases import THIS, Case, Domain
 from difflab.lab.study.functions import (
     NO_USER_CODE,
+    KeyLocations,
     KeyPath,
-    KeyPlaces,
     Source,
     UserCode,
     function_of,
@@ -85,11 +85,11 @@ def read(path: Path, code: UserCode = NO_USER_CODE) -> Study:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is not TOML: {error}") from error
-    return _Reader(path, KeyPlaces(text), code).study(content)
+    return _Reader(path, KeyLocations(text), code).study(content)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Subject:
     """A function where a study compares it: at a point, or over a domain."""
 
     source: Source
@@ -100,9 +100,9 @@ class _Place:
 class _Reader:
     """Reads the tables of one file; every error names the key and its line."""
 
-    def __init__(self, path: Path, places: KeyPlaces, code: UserCode) -> None:
+    def __init__(self, path: Path, locations: KeyLocations, code: UserCode) -> None:
         self._path = path
-        self._error = places.error
+        self._error = locations.error
         self._code = code
 
     def study(self, content: Mapping[str, Any]) -> Study:
@@ -152,25 +152,25 @@ class _Reader:
         if not 0 < timeout < float("inf"):
             raise self._error((*at, "timeout"), "the time limit is a positive number of seconds")
         repeats = self._repeats(at, grid)
-        places = list(self._places(at, grid))
-        count = len(places) * len(orders) * len(targets) * len(names)
+        subjects = list(self._subjects(at, grid))
+        count = len(subjects) * len(orders) * len(targets) * len(names)
         if count > _MOST_CASES:
             raise self._error(at, f"the grid has {count:,} cases, and a study {_MOST_CASES:,}")
-        for place, order, target, version in product(places, orders, targets, names):
+        for subject, order, target, version in product(subjects, orders, targets, names):
             yield Case(
-                text=place.source.text,
-                point=place.point,
+                text=subject.source.text,
+                point=subject.point,
                 methods=methods,
-                formula=place.source.formula,
-                family=place.source.family,
-                size=place.source.size,
-                m=place.source.m,
+                formula=subject.source.formula,
+                family=subject.source.family,
+                size=subject.source.size,
+                m=subject.source.m,
                 order=order,
                 target=target,
                 version=version,
                 timeout=timeout,
                 repeats=repeats,
-                domain=place.domain,
+                domain=subject.domain,
             )
 
     # --- the values of a grid -------------------------------------------------------------------
@@ -218,7 +218,7 @@ class _Reader:
             list_members = partial(_listed, name, n, m, self._code)
             yield from product(self._checked((*at, "families"), list_members), given)
 
-    def _places(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Place]:
+    def _subjects(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_Subject]:
         """Yield the functions at their points (given, customary or chosen), or over domains."""
         from difflab.diagnose.point_check import checked_point
         from difflab.language import given_names
@@ -240,7 +240,7 @@ class _Reader:
             key = key if given is None else (*at, "at")
             for seed in seeds if point is None else (0,):
                 chosen = partial(checked_point, function, point, seed)
-                yield _Place(each, self._checked(key, chosen))
+                yield _Subject(each, self._checked(key, chosen))
 
     def _domains(self, at: KeyPath, grid: Mapping[str, Any], seeds: Sequence[int]) -> list[Domain]:
         """Return the domains of a grid; none if it compares at points."""
@@ -264,7 +264,7 @@ class _Reader:
         function: Function,
         given: Mapping[str, Any] | None,
         domains: Sequence[Domain],
-    ) -> Iterator[_Place]:
+    ) -> Iterator[_Subject]:
         """Yield a function over domains: `given` or its customary point has the other inputs."""
         from difflab.lab.domain.box import box_of
 
@@ -272,7 +272,7 @@ class _Reader:
             point = {} if each.point is None or given is not None else each.point
             fixed = given or {name: x for name, x in point.items() if name not in domain.over}
             find = partial(box_of, function, domain.over, fixed, domain.scale)
-            yield _Place(each, self._checked((*at, "over"), find).fixed, domain)
+            yield _Subject(each, self._checked((*at, "over"), find).fixed, domain)
 
     # --- checks ---------------------------------------------------------------------------------
 

@@ -87,8 +87,8 @@ def records_of_version(
     Each repeat is a process of its own; its samples are a block without a yardstick.
     """
     arguments = [*_start(interpreter), "-m", "difflab", *command(case, [*wanted])]
-    place = arguments.index("--")
-    arguments[place:place] = ["--format", "json"]
+    separator = arguments.index("--")
+    arguments[separator:separator] = ["--format", "json"]
     result, times = Judged(None), {name: Times() for name in wanted}
     for _ in range(max(case.repeats, 1)):
         done = _run(arguments, _OVERHEAD + case.timeout * (len(wanted) + 1))

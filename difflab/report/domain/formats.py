@@ -87,8 +87,8 @@ def _inputs(result: DomainComparison) -> Iterator[str]:
     taken = {"point", "status", "proved", "method", "verdict", "message"}
     for variable in result.expression.inputs:
         name = f"{variable.name}_" if variable.name in taken else variable.name
-        for place in np.ndindex(variable.shape):
-            yield f"{name}[{','.join(map(str, place))}]" if place else name
+        for index in np.ndindex(variable.shape):
+            yield f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def _verdicts(judged: MethodJudged) -> NDArray[Any]:

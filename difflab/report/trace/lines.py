@@ -109,7 +109,7 @@ def _ordered(function: Function, order: Sequence[int], closed: Sequence[Composit
     """Return the lines sorted by their distance from the inputs."""
     graph = function.graph
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    box_of = {node: place for place, each in enumerate(closed) for node in each.nodes}
+    box_of = {node: position for position, each in enumerate(closed) for node in each.nodes}
     groups: dict[int, list[int]] = {}
     for node in sorted(operations):
         # One operation of its own is keyed below zero.
@@ -148,23 +148,23 @@ def _line(function: Function, nodes: list[int], called: str, used: set[int]) -> 
 
 def _by_level(graph: Graph, lines: Sequence[Line]) -> list[Line]:
     """Sort by the longest path of lines from an input; without recursion, linear in the graph."""
-    line_of = {node: place for place, line in enumerate(lines) for node in line.nodes}
+    line_of = {node: position for position, line in enumerate(lines) for node in line.nodes}
     users: list[list[int]] = [[] for _ in lines]
     waiting: list[int] = []
-    for place, line in enumerate(lines):
+    for position, line in enumerate(lines):
         needed = {line_of[arg] for arg in line.arguments if arg in line_of}
         waiting.append(len(needed))
         for each in needed:
-            users[each].append(place)
+            users[each].append(position)
     level = [int(any(graph.arguments(node) for node in line.nodes)) for line in lines]
-    ready = [place for place, count in enumerate(waiting) if not count]
-    for place in ready:  # grows while it is walked
-        for user in users[place]:
-            level[user] = max(level[user], level[place] + 1)
+    ready = [position for position, count in enumerate(waiting) if not count]
+    for position in ready:  # grows while it is walked
+        for user in users[position]:
+            level[user] = max(level[user], level[position] + 1)
             waiting[user] -= 1
             if not waiting[user]:
                 ready.append(user)
-    return [lines[place] for place in sorted(range(len(lines)), key=level.__getitem__)]
+    return [lines[position] for position in sorted(range(len(lines)), key=level.__getitem__)]
 
 
 def call_text(name: str, arguments: Sequence[str]) -> str:

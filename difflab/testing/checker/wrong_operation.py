@@ -79,11 +79,11 @@ def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE
 
 def _changes(graph: Graph, node: int) -> Iterator[tuple[str, int, float]]:
     """Yield mistakes in one operation: in words, the operand left as it is or -1, the factor."""
-    place = graph.place(node)
+    location = graph.place(node)
     row = graph.primitive(node)
     assert row is not None
-    part = f"`{place.part or row.name}`"
-    where = f"{part} ({place})" if str(place) else part
+    part = f"`{location.part or row.name}`"
+    where = f"{part} ({location})" if str(location) else part
     users = (row for row in map(graph.primitive, _users(graph, node)) if row is not None)
     kind = "a missing term" if any(row.name in _SUMS for row in users) else "a detached part"
     yield f"likely {kind}: {where} is treated as a constant", -1, 0.0

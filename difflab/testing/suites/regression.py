@@ -177,9 +177,9 @@ def _components(name: str, old: NDArray[Any], new: NDArray[Any], rtol: float | N
     wrong = np.argwhere(~same)
     lines = []
     for index in wrong[:_SHOWN]:
-        place = tuple(map(int, index))
-        at = "[" + ", ".join(map(str, place)) + "]" if place else ""
-        lines.append(f"  {name}{at}: was {float(before[place])!r}, is {float(after[place])!r}")
+        element = tuple(map(int, index))
+        at = "[" + ", ".join(map(str, element)) + "]" if element else ""
+        lines.append(f"  {name}{at}: was {float(before[element])!r}, is {float(after[element])!r}")
     if len(wrong) > _SHOWN:
         lines.append(f"  … and {len(wrong) - _SHOWN} more")
     return lines

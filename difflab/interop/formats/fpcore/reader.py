@@ -72,7 +72,7 @@ def from_fpcore(text: str) -> Function:
     Raises
     ------
     ParseError
-        It is no FPCore, or holds something that is not read; the error has the place.
+        It is no FPCore, or holds something that is not read; the error has the location.
     InputError
         `text` is not a string.
 
@@ -112,11 +112,11 @@ class _CoreReader:
         items = core.items if isinstance(core, Listed) else []
         if not items or not isinstance(items[0], Atom) or items[0].text != "FPCore":
             fail(self.text, core, "expected (FPCore (arguments…) … body)")
-        place = 2 if len(items) > 2 and isinstance(items[1], Atom) else 1
-        arguments = items[place] if len(items) > place else None
+        position = 2 if len(items) > 2 and isinstance(items[1], Atom) else 1
+        arguments = items[position] if len(items) > position else None
         if not isinstance(arguments, Listed):
             fail(self.text, core, "the arguments in brackets are missing")
-        properties, body = self._properties(core, items[place + 1 :])
+        properties, body = self._properties(core, items[position + 1 :])
         self.precision = self._context(properties)
         inputs = self._arguments(arguments)
         self._push(self._expression, body)

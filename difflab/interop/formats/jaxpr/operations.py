@@ -217,10 +217,10 @@ def _with_part(x: Any, part: Any, *starts: Any) -> Any:
     for axis, start in enumerate(starts):
         size, rank = part.shape[axis], len(x.shape)
         first = np.clip(start, 0, x.shape[axis] - size)
-        places = np.arange(float(x.shape[axis])) - first
-        within = np.logical_and(places >= 0, places < size)
+        indices = np.arange(float(x.shape[axis])) - first
+        within = np.logical_and(indices >= 0, indices < size)
         inside = np.logical_and(inside, np.reshape(within, (-1, *(1,) * (rank - axis - 1))))
-        part = taken_at(part, np.clip(places, 0, size - 1), axis)
+        part = taken_at(part, np.clip(indices, 0, size - 1), axis)
     return np.where(inside, part, x)
 
 

@@ -32,11 +32,11 @@ def _gather(primitive: Any, x: Any, indices: Any, **params: Any) -> Any:
     if isinstance(indices, Node):
         return _at_computed(x, indices, **params)
     given = params | {"fill_value": -1}
-    places = np.asarray(primitive.bind(_positions(x.shape), indices, **given))
-    entries = _entries(np.reshape(x, -1), np.maximum(places, 0))
-    if places.min(initial=0) < 0:
+    positions = np.asarray(primitive.bind(_positions(x.shape), indices, **given))
+    entries = _entries(np.reshape(x, -1), np.maximum(positions, 0))
+    if positions.min(initial=0) < 0:
         fill = params["fill_value"]
-        entries = np.where(places < 0, np.nan if fill is None else float(fill), entries)
+        entries = np.where(positions < 0, np.nan if fill is None else float(fill), entries)
     return entries
 
 
@@ -44,8 +44,8 @@ def _scatter(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) 
     """Replace entries."""
     _require_known(indices)
     old, new = _positions(x.shape), _positions(updates.shape, x.size)
-    places = np.asarray(primitive.bind(old, indices, new, **params))
-    return _entries(np.concatenate([np.reshape(x, -1), np.reshape(updates, -1)]), places)
+    positions = np.asarray(primitive.bind(old, indices, new, **params))
+    return _entries(np.concatenate([np.reshape(x, -1), np.reshape(updates, -1)]), positions)
 
 
 def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
@@ -57,9 +57,9 @@ def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: A
     zeros = np.zeros(x.shape), np.zeros(updates.shape)
     _, pull = jax.vjp(lambda part: primitive.bind(zeros[0], indices, part, **params), zeros[1])
     (numbers,) = pull(1.0 + np.arange(float(size)).reshape(x.shape))
-    places = np.asarray(numbers, np.int64).reshape(-1)
+    positions = np.asarray(numbers, np.int64).reshape(-1)
     extended = rows.put(
-        np.reshape(updates, -1), places=places.tobytes(), axis=-1, rank=1, size=size + 1
+        np.reshape(updates, -1), places=positions.tobytes(), axis=-1, rank=1, size=size + 1
     )
     return x + np.reshape(extended[1:], x.shape)
 
@@ -69,8 +69,8 @@ def _positions(shape: tuple[int, ...], start: int = 0) -> NDArray[np.int64]:
     return np.arange(start, start + count, dtype=np.int64).reshape(shape)
 
 
-def _entries(flat: Any, places: Any) -> Any:
-    return np.reshape(np.take(flat, places.reshape(-1)), places.shape)
+def _entries(flat: Any, positions: Any) -> Any:
+    return np.reshape(np.take(flat, positions.reshape(-1)), positions.shape)
 
 
 def _require_known(indices: Any) -> None:
@@ -87,14 +87,15 @@ def _at_computed(x: Any, indices: Node, **params: Any) -> Any:
     if len(axes) != 1 or sizes[axes[0]] != 1 or whole != rest or "FILL" in mode:
         raise UnsupportedError("computed indices are read where they take entries along one axis")
     (axis,) = axes
-    places: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
-    entries = taken_at(np.moveaxis(x, axis, 0), places, 0)
-    lead = len(places.shape)
+    clipped: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
+    entries = taken_at(np.moveaxis(x, axis, 0), clipped, 0)
+    lead = len(clipped.shape)
     if axis not in numbers.collapsed_slice_dims:
         entries = np.expand_dims(entries, lead + axis)
     taken, kept = iter(range(lead)), iter(range(lead, len(entries.shape)))
     order = [
-        next(kept if place in numbers.offset_dims else taken) for place in range(len(entries.shape))
+        next(kept if dimension in numbers.offset_dims else taken)
+        for dimension in range(len(entries.shape))
     ]
     return np.transpose(entries, order)
 

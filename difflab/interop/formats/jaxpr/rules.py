@@ -56,8 +56,8 @@ def _cond(run: Run, operands: Values, **params: Any) -> list[Any]:
         return lambda *args: run(jaxpr, args)
 
     chosen = branch(last)
-    for place, jaxpr in reversed(list(enumerate(earlier))):
-        chosen = _either(number <= place, branch(jaxpr), chosen)
+    for index, jaxpr in reversed(list(enumerate(earlier))):
+        chosen = _either(number <= index, branch(jaxpr), chosen)
     return chosen(*values)
 
 
@@ -172,11 +172,11 @@ class _Call:
             members["jvp"] = staticmethod(jvp)
         return type(cleaned_name(name).strip("_") or "custom", (CustomFunction,), members)
 
-    def _filled(self, places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    def _filled(self, positions: Sequence[int], values: Sequence[Any]) -> list[Any]:
         """Return the operands with some replaced."""
         operands = list(self.operands)
-        for place, value in zip(places, values, strict=True):
-            operands[place] = value
+        for position, value in zip(positions, values, strict=True):
+            operands[position] = value
         return operands
 
     def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
@@ -195,12 +195,12 @@ class _Call:
         def parts(values: Sequence[Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
             def called(*chosen: Any) -> list[Any]:
                 filled = list(values)
-                for place, value in zip(self.smooth, chosen, strict=True):
-                    filled[place] = value
+                for position, value in zip(self.smooth, chosen, strict=True):
+                    filled[position] = value
                 outputs = _bound(self.step, filled)
                 return [out for out, smooth in zip(outputs, self.outputs, strict=True) if smooth]
 
-            return called, [values[place] for place in self.smooth]
+            return called, [values[position] for position in self.smooth]
 
         def pushed(*values: Any) -> Any:
             called, chosen = parts(values[:count])

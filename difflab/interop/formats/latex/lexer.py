@@ -179,31 +179,31 @@ class Lexer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.position = 0
 
     def peek(self) -> Token:
         """Return the next token without consuming it."""
-        place = self.place
+        start = self.position
         token = self.next()
-        self.place = place
+        self.position = start
         return token
 
     def next(self, *, digit: bool = False) -> Token:
         """Consume a token; blanks and commands that only change how it looks are skipped."""
         while True:
-            match = _TOKEN.match(self.text, self.place)
+            match = _TOKEN.match(self.text, self.position)
             assert match is not None, "one of the alternatives matches"
             kind = match.lastgroup or ""
             start, end = match.span(kind)
             if digit and kind == "number":
                 end = start + 1
-            self.place = end
+            self.position = end
             if self.text[start:end] not in BLANKS:
                 return Token(kind, self.text[start:end], start, end)
 
     def raw(self, command: Token) -> Token:
         r"""Consume the text in braces behind a command, as for ``\text{…}``."""
-        match = _RAW.match(self.text, self.place)
+        match = _RAW.match(self.text, self.position)
         if match is None:
             raise ParseError(
                 f"{command.text} needs plain text in braces",
@@ -211,7 +211,7 @@ class Lexer:
                 span=command.span,
                 hint=f"write {command.text}{{name}}",
             )
-        self.place = match.end()
+        self.position = match.end()
         return Token("raw", re.sub(r"\\(.)", r"\1", match[1]), *match.span(1))
 
 

@@ -37,7 +37,7 @@ def from_latex(text: str, variables: Collection[str] = ()) -> Function:
     Raises
     ------
     ParseError
-        It is not in the subset; the error has the place in the LaTeX.
+        It is not in the subset; the error has the location in the LaTeX.
     InputError
         `text` is not a string.
 

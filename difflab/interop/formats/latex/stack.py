@@ -208,7 +208,7 @@ class FrameStack:
             hint = f"put the whole argument of {name.text} in brackets"
             self.fail(f"the argument of {name.text} is ambiguous", token, hint)
         defines = self.top.kind is FrameKind.STATEMENTS and _DEFINES.match(
-            self.text, self.lexer.place
+            self.text, self.lexer.position
         )
         symbol = before.symbol
         if symbol and (operand.is_call or symbol in AMBIGUOUS) and not defines:
@@ -240,7 +240,7 @@ class FrameStack:
 
         def finish(frame: Frame) -> None:
             content = self.content(frame)
-            start, end = token.start, self.lexer.place
+            start, end = token.start, self.lexer.position
             around = [(f"{function}(", start, token.end), content, (")", end - 1, end)]
             plain = not function
             only = frame.only

@@ -33,7 +33,7 @@ class Emitter(Protocol):
     def as_number(self, value: str) -> str:
         """Append a cast of booleans or integers to floating point."""
 
-    def places(self, values: Any) -> str:
+    def integers(self, values: Any) -> str:
         """Return the name of stored integers."""
 
     def array(self, values: Any) -> str:

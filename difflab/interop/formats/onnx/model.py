@@ -277,30 +277,30 @@ class _Model:
 
     def _step(self, position: int, step: Any) -> None:
         """Compute the outputs of one operator."""
-        place = where(position, step)
+        location = where(position, step)
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in step.attribute}
         inputs = list(step.input)
-        if self._computed_now(place, step, inputs):
+        if self._computed_now(location, step, inputs):
             return
         rule = OPERATORS.get(step.op_type) if step.domain in ("", "ai.onnx") else None
         if rule is None:
             raise InputError(
-                f"difflab does not read ONNX's operator {place}",
+                f"difflab does not read ONNX's operator {location}",
                 hint="docs/reference/formats.md lists those that it reads",
             )
         try:
             returned = rule(self, inputs, attributes)
         except ShapeError as error:
-            raise InputError(f"{place}: {error.message}", hint=error.hint) from error
+            raise InputError(f"{location}: {error.message}", hint=error.hint) from error
         except (DifflabError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{location}: {error}") from error
         results = returned if isinstance(returned, list) else [returned]
         if isinstance(returned, list) and len(returned) != len(step.output):
-            raise InputError(f"{place} names {len(step.output)} of its {len(returned)} results")
+            raise InputError(f"{location} names {len(step.output)} of its {len(returned)} results")
         # Further outputs, such as the mask of a dropout, are not computed.
         self.values.update(zip(step.output, results, strict=False))
 
-    def _computed_now(self, place: str, step: Any, inputs: Sequence[str]) -> bool:
+    def _computed_now(self, location: str, step: Any, inputs: Sequence[str]) -> bool:
         """Evaluate operators that depend on no input, such as shapes, by ONNX's own evaluator."""
         if step.op_type == "Shape":
             sizes = self.value(inputs[0]).shape
@@ -309,7 +309,7 @@ class _Model:
         known = all(name in self.numbers and name not in self.values for name in inputs if name)
         if not known or any(a.HasField("g") for a in step.attribute):
             return False
-        self._check_size(place, step, inputs)
+        self._check_size(location, step, inputs)
         from onnx.reference import ReferenceEvaluator
 
         graph = self.onnx.helper.make_graph(
@@ -324,13 +324,13 @@ class _Model:
         try:
             outputs = ReferenceEvaluator(model).run(None, {})
         except Exception as error:  # the evaluator's errors have no common class of its own
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{location}: {error}") from error
         names = [name for name in step.output if name]
         self.numbers.update(zip(names, map(np.asarray, outputs), strict=True))
         return True
 
-    def _check_size(self, place: str, step: Any, inputs: Sequence[str]) -> None:
+    def _check_size(self, location: str, step: Any, inputs: Sequence[str]) -> None:
         """Raise an error if an operator would make an array that memory cannot hold."""
         if step.op_type in ("ConstantOfShape", "Expand", "Tile"):
             count = math.prod(map(int, self.numbers[inputs[-1]].reshape(-1)))
-            require_memory(8 * max(count, 0), place)
+            require_memory(8 * max(count, 0), location)

@@ -219,19 +219,19 @@ def _split(model: ReadModel, inputs: Sequence[str], given: Attributes) -> list[A
     else:
         raise UnsupportedError("the sizes of the parts are not given")
     ends = np.cumsum(sizes).tolist()
-    places = [range(end - part, end) for part, end in zip(sizes, ends, strict=True)]
-    return [arrays.take(x, list(each), axis) for each in places]
+    spans = [range(end - part, end) for part, end in zip(sizes, ends, strict=True)]
+    return [arrays.take(x, list(each), axis) for each in spans]
 
 
 def _gather(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    x, places = model.value(inputs[0]), model.static(inputs[1])
+    x, indices = model.value(inputs[0]), model.static(inputs[1])
     axis = given.get("axis", 0) % len(x.shape)
     size = x.shape[axis]
-    if places.size and not -size <= places.min() <= places.max() < size:
-        wrong = places[(places < -size) | (places >= size)].flat[0]
+    if indices.size and not -size <= indices.min() <= indices.max() < size:
+        wrong = indices[(indices < -size) | (indices >= size)].flat[0]
         raise IndexingError(f"the index {wrong} is out of bounds for an axis of {size}")
-    entries = arrays.take(x, (places.reshape(-1) % max(size, 1)).tolist(), axis)
-    return arrays.reshape(entries, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    entries = arrays.take(x, (indices.reshape(-1) % max(size, 1)).tolist(), axis)
+    return arrays.reshape(entries, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 # --- reductions and networks ------------------------------------------------------------------

@@ -82,36 +82,36 @@ def _check_node(onnx: Any, position: int, step: Any, opset: int, elements: dict[
         schema = onnx.defs.get_schema(step.op_type, opset, "")
     except onnx.defs.SchemaError as error:
         raise InputError(f"opset {opset} has no operator {where(position, step)}") from error
-    place = where(position, step)
+    location = where(position, step)
     for what, count, least, most in (
         ("input", len(step.input), schema.min_input, schema.max_input),
         ("output", len(step.output), schema.min_output, schema.max_output),
     ):
         if not least <= count <= most:
             bound = f"at least {least}" if count < least else f"at most {most}"
-            raise InputError(f"{place} has {counted(count, what)}, and the operator {bound}")
+            raise InputError(f"{location} has {counted(count, what)}, and the operator {bound}")
     for name, formal in zip(step.input, schema.inputs, strict=False):
         if not name and formal.option == onnx.defs.OpSchema.FormalParameterOption.Single:
-            raise InputError(f"{place} has no input {formal.name}")
-    _check_attributes(place, step, schema)
-    _check_types(onnx, place, step, schema, elements)
+            raise InputError(f"{location} has no input {formal.name}")
+    _check_attributes(location, step, schema)
+    _check_types(onnx, location, step, schema, elements)
 
 
-def _check_attributes(place: str, step: Any, schema: Any) -> None:
+def _check_attributes(location: str, step: Any, schema: Any) -> None:
     known: set[str] = set()
     for attribute in step.attribute:
         name = attribute.name
         formal = schema.attributes.get(name)
         if formal is None:
-            raise InputError(f"{place} has the attribute {name!r}, and the operator none of it")
+            raise InputError(f"{location} has the attribute {name!r}, and the operator none of it")
         if name in known:
-            raise InputError(f"{place} has the attribute {name!r} twice")
+            raise InputError(f"{location} has the attribute {name!r} twice")
         known.add(name)
         if attribute.ref_attr_name or attribute.type != formal.type.value:
-            raise InputError(f"{place} has an attribute {name!r} that is no {formal.type.name}")
+            raise InputError(f"{location} has an attribute {name!r} that is no {formal.type.name}")
     for name, formal in schema.attributes.items():
         if formal.required and name not in known:
-            raise InputError(f"{place} lacks the attribute {name!r}")
+            raise InputError(f"{location} lacks the attribute {name!r}")
 
 
 def has_float_attributes(onnx: Any, step: Any, opset: int) -> bool:
@@ -157,7 +157,9 @@ def elements_of(onnx: Any, model: Any) -> dict[str, int]:
     return types
 
 
-def _check_types(onnx: Any, place: str, step: Any, schema: Any, elements: dict[str, int]) -> None:
+def _check_types(
+    onnx: Any, location: str, step: Any, schema: Any, elements: dict[str, int]
+) -> None:
     """Raise an error if an input has an element type that the operator does not take.
 
     Floats of any size are computed in 64 bits.
@@ -169,7 +171,7 @@ def _check_types(onnx: Any, place: str, step: Any, schema: Any, elements: dict[s
         if not kind or not name or kind in floats:
             continue
         if kind not in onnx.TensorProto.DataType.values():
-            raise InputError(f"{place} has an input {name!r} of the unknown element type {kind}")
+            raise InputError(f"{location} has an input {name!r} of the unknown element type {kind}")
         word = onnx.TensorProto.DataType.Name(kind).lower()
         if f"tensor({word})" not in formal.types:
-            raise InputError(f"{place} takes no {word}, which its input {name!r} is")
+            raise InputError(f"{location} takes no {word}, which its input {name!r} is")

@@ -136,7 +136,7 @@ class Writer:
         """Append a cast of booleans or integers to floating point."""
         return self.operator("Cast", value, to=self.kind)
 
-    def places(self, values: Any) -> str:
+    def integers(self, values: Any) -> str:
         """Return the name of stored integers: sizes, axes or indices."""
         return self._tensor(np.asarray(values, dtype=np.int64))
 
@@ -148,8 +148,8 @@ class Writer:
     def shaped(self, value: str, shape: Shape) -> str:
         """Return a value in another shape."""
         if 0 in shape:  # without `allowzero`, the value's own size is meant
-            return self.operator("Reshape", value, self.places(shape), allowzero=1)
-        return self.operator("Reshape", value, self.places(shape))
+            return self.operator("Reshape", value, self.integers(shape), allowzero=1)
+        return self.operator("Reshape", value, self.integers(shape))
 
     def _tensor(self, array: Any) -> str:
         key = (array.dtype.char, array.shape, array.tobytes())

@@ -38,9 +38,9 @@ class CsvPoints:
                 first = self._cells(file.readline(), 1)
                 self._named = not all(map(_is_number, first))
                 if self._named:
-                    self._places = chosen_columns(first, names, str(path))
+                    self._columns = chosen_columns(first, names, str(path))
                 elif len(first) == len(names):
-                    self._places = list(range(len(names)))
+                    self._columns = list(range(len(names)))
                 else:
                     raise PointError(
                         f"{path} has {counted(len(first), 'column')}, "
@@ -66,11 +66,11 @@ class CsvPoints:
             lines = [file.readline() for _ in range(stop - start)]
         try:
             table = np.loadtxt(
-                lines, delimiter=",", quotechar='"', comments=None, usecols=self._places, ndmin=2
+                lines, delimiter=",", quotechar='"', comments=None, usecols=self._columns, ndmin=2
             )
         except ValueError:
             table = np.empty(0)
-        if len(table) < len(lines):  # read one by one, which finds the place of the fault
+        if len(table) < len(lines):  # read one by one, which finds the location of the fault
             first = start + 1 + self._named
             numbers = [self._numbers(line, number) for number, line in enumerate(lines, first)]
             table = np.array(numbers)
@@ -90,15 +90,15 @@ class CsvPoints:
         """Return the values of a line."""
         cells = self._cells(content, line)
         numbers = []
-        for place in self._places:
-            if place >= len(cells):
-                raise PointError(f"line {line} of {self.path} has no column {place + 1}")
+        for column in self._columns:
+            if column >= len(cells):
+                raise PointError(f"line {line} of {self.path} has no column {column + 1}")
             try:
-                numbers.append(float(cells[place]))
+                numbers.append(float(cells[column]))
             except ValueError:
                 raise PointError(
-                    f"line {line}, column {place + 1} of {self.path} is not a number: "
-                    f"{cells[place]!r}"
+                    f"line {line}, column {column + 1} of {self.path} is not a number: "
+                    f"{cells[column]!r}"
                 ) from None
         return numbers
 
@@ -181,12 +181,12 @@ class ParquetPoints:
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
         table = table.slice(start - self._starts[first], stop - start)
         points = np.empty((len(self._columns), stop - start))
-        for place, name in enumerate(self._columns):
+        for position, name in enumerate(self._columns):
             column = table.column(name)
             if column.null_count:
                 row = start + int(np.argmax(column.is_null().to_numpy()))
                 raise PointError(f"column {name!r} of {self.path} has no value in row {row}")
-            points[place] = column.to_numpy()
+            points[position] = column.to_numpy()
         yield points.T
 
 

@@ -74,8 +74,8 @@ def _scatter(f: Fn, n: int, x: Any) -> Any:
     """Fill an array of zeros."""
     import tensorflow as tf
 
-    places = [[k] for k in range(n)]
-    return f(tf.tensor_scatter_nd_update(tf.zeros_like(x), places, x))
+    indices = [[k] for k in range(n)]
+    return f(tf.tensor_scatter_nd_update(tf.zeros_like(x), indices, x))
 
 
 FRAMEWORK = Framework(
