@@ -339,8 +339,8 @@ def _table(selected: Sequence[Problem], width: int) -> str:
     columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))
     cells = [(one.name, one.kind, one.n, one.m) for one in selected]
     used = len(Table(columns[:-1], cells).text().split("\n", 1)[0].rstrip()) + 2
-    room = max(width - used, _LEAST_NAME)
-    rows = [(*line, shorten(one.title, room)) for line, one in zip(cells, selected, strict=True)]
+    space = max(width - used, _LEAST_NAME)
+    rows = [(*line, shorten(one.title, space)) for line, one in zip(cells, selected, strict=True)]
     return Table(columns, rows).text()
 
 

@@ -124,8 +124,8 @@ def _number(value: Any, key: str, location: SourceLocation) -> Any:
 
 def _at_key(content: str, name: str, key: str) -> SourceLocation:
     """Return the index of a key; the last one if there are several."""
-    written = re.escape(json.dumps(key, ensure_ascii=False))
-    ends = [match.start() for match in re.finditer(rf"{written}\s*:", content)]
+    pattern = re.escape(json.dumps(key, ensure_ascii=False))
+    ends = [match.start() for match in re.finditer(rf"{pattern}\s*:", content)]
     return _line(content, name, ends[-1] if ends else 0, len(key) + 2)
 
 

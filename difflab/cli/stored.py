@@ -209,8 +209,8 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
     with Store(Path(store)) as opened:
         records = opened.records()
-    written = to_csv(records) if form == "csv" else to_parquet(records)
-    write_files({path: written})
+    content = to_csv(records) if form == "csv" else to_parquet(records)
+    write_files({path: content})
     say(f"wrote {path}: {counted(len(records), 'record')}")
     return 0
 

@@ -255,8 +255,8 @@ class _DivergenceSearch:
         with np.errstate(all="ignore"):
             size = np.maximum(np.abs(a), np.abs(b))
             largest = np.max(size, initial=0.0, where=np.isfinite(size))
-            room = _ROUNDING * size + _CANCELLED * largest + a_error + b_error
-            same = (np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b))
+            tolerance = _ROUNDING * size + _CANCELLED * largest + a_error + b_error
+            same = (np.abs(a - b) <= tolerance) | (a == b) | (np.isnan(a) & np.isnan(b))
         return (a, b), ~same
 
     def _divergence(

@@ -73,10 +73,10 @@ def output_labels(function: Function) -> tuple[str, ...]:
     >>> output_labels(dl.parse("x + 1")), output_labels(dl.parse("x + y"))
     (('y',), ('f',))
     """
-    taken = set(function.inputs)
-    if len(function.outputs) == 1 and "f" not in taken:
-        return tuple("f" if name in taken else name for name in function.output_names)
-    return tuple(f"{name} (output)" if name in taken else name for name in function.output_names)
+    reserved = set(function.inputs)
+    if len(function.outputs) == 1 and "f" not in reserved:
+        return tuple("f" if name in reserved else name for name in function.output_names)
+    return tuple(f"{name} (output)" if name in reserved else name for name in function.output_names)
 
 
 def constant_text(graph: Graph, node: int) -> str:

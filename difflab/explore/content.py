@@ -77,18 +77,18 @@ class Operations:
     ) -> None:
         row, count = operation.primitive, len(operation.arguments)
         value = self.rules.result(operation)
-        written, called = self._written(value)
-        slopes, texts, taken = [], [], []
+        script, called = self._written(value)
+        slopes, texts, conditions = [], [], []
         for position, moving in enumerate(moves):
             slope = self.rules.cotangent(operation, position) if moving else None
             condition = self.rules.condition(operation, position)
             parts = ("null", None) if slope is None else self._written(slope)
             slopes.append(parts[0])
             texts.append(None if slope is None else [_text(slope), parts[1]])
-            taken.append("null" if condition is None else self._written(condition)[0])
+            conditions.append("null" if condition is None else self._written(condition)[0])
         kink = self._function(_kinks(row, count))[0] if row.kinks is not None else "null"
         self._functions.append(
-            f"{{ value: {written}, slopes: [{', '.join(slopes)}], taken: [{', '.join(taken)}], "
+            f"{{ value: {script}, slopes: [{', '.join(slopes)}], taken: [{', '.join(conditions)}], "
             f"kink: {kink} }}"
         )
         self.records.append(
@@ -109,8 +109,8 @@ class Operations:
         """Return a formula as a function of the script, and as an expression to show."""
         graph = formula.graph
         nodes = sorted(formula.slots)
-        written = Function(graph, tuple(nodes), (formula.output,), ("value",))
-        script, shown = self._function(written)
+        function = Function(graph, tuple(nodes), (formula.output,), ("value",))
+        script, shown = self._function(function)
         return script, shown or _SLOT.sub(r"\1", formula.template)
 
     def _function(self, function: Function) -> tuple[str, str]:
@@ -198,8 +198,8 @@ def _size(box: DiagramBox, name: str) -> XY:
         return max(wide + 18.0, 34.0), 30.0
     if _collapsed(box):
         return max(wide, text_width(box.caption, SMALL)) + 24.0, 34.0 + 20.0 * len(box.lines)
-    numbers = text_width(one_line(name, 24) + NUMBER, SMALL) + 14.0
-    return max(wide + 24.0, numbers), 66.0 if box.kind is not BoxKind.OUTPUT else 50.0
+    widest = text_width(one_line(name, 24) + NUMBER, SMALL) + 14.0
+    return max(wide + 24.0, widest), 66.0 if box.kind is not BoxKind.OUTPUT else 50.0
 
 
 def _collapsed(box: DiagramBox) -> bool:
@@ -225,10 +225,10 @@ def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> li
     return entries
 
 
-def _runs(numbers: list[int]) -> list[list[int]]:
+def _runs(indices: list[int]) -> list[list[int]]:
     """Return sorted integers as runs of consecutive ones: the first of each and its length."""
     runs: list[list[int]] = []
-    for number in numbers:
+    for number in indices:
         if runs and number == sum(runs[-1]):
             runs[-1][1] += 1
         else:

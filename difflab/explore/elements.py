@@ -356,8 +356,8 @@ def _angle(k: int, n: int) -> tuple[float, float]:
     import mpmath
 
     with mpmath.workdps(30):
-        turn = mpmath.mpf(2 * k) / n
-        return float(mpmath.cospi(turn)), float(mpmath.sinpi(turn))
+        half_turns = mpmath.mpf(2 * k) / n
+        return float(mpmath.cospi(half_turns)), float(mpmath.sinpi(half_turns))
 
 
 # --- the forms --------------------------------------------------------------------------------

@@ -208,16 +208,16 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     >>> scalars.turns, [float(scalars.function(x)) for x in (8.0, 3.0, 33.0)]
     ([5], [1.0, 0.75, nan])
     """
-    turns: list[int] = []
+    counts: list[int] = []
     opened = expanded(function)
     while any(_loop_of(row) is not None for row in opened.graph.primitives):
         counted = _Counted(opened.graph)
         named = zip(opened.input_nodes, opened.inputs, strict=True)
         with np.errstate(all="ignore"):  # a branch that is not chosen may divide by zero
             Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in named})
-        turns += counted.turns
+        counts += counted.turns
         opened = expanded(rewritten(opened, partial(_written_out, iter(counted.turns))))
-    return Unrolled(opened, turns)
+    return Unrolled(opened, counts)
 
 
 class _Counted(ArrayInterpreter):
@@ -239,8 +239,8 @@ class _Counted(ArrayInterpreter):
         """Return the results of a loop or a sweep, as the vector that its node holds."""
         inputs = values[: len(loop.input_shapes)]
         visited = islice(loop.visited(ArrayInterpreter(), inputs, ()), LARGEST_TURNS + 2)
-        turns = sum(1 for _ in visited) - 1
-        if turns > LARGEST_TURNS:
+        iterations = sum(1 for _ in visited) - 1
+        if iterations > LARGEST_TURNS:
             raise InputError(
                 f"the page follows up to {LARGEST_TURNS} turns of a loop, and at this point it"
                 " takes more",
@@ -248,7 +248,7 @@ class _Counted(ArrayInterpreter):
                 span=self.graph.span(self._loop(len(self.turns))),
                 hint="difflab trace shows operations on arrays and loops",
             )
-        self.turns.append(turns + SPARE_TURNS)
+        self.turns.append(iterations + SPARE_TURNS)
         results = holds.run(ArrayInterpreter(), values, ())
         return np.concatenate([np.ravel(part) for part in results])
 
@@ -265,7 +265,7 @@ def _loop_of(row: Primitive) -> WhileLoop | None:
 
 
 def _written_out(
-    turns: Iterator[int],
+    counts: Iterator[int],
     builder: Builder,
     node: int,
     row: Primitive,
@@ -279,7 +279,7 @@ def _written_out(
     count, nodes = len(loop.output_shapes), [Node(builder, arg) for arg in args]
     constants, bars = nodes[count : len(loop.input_shapes)], nodes[len(loop.input_shapes) :]
     values, conditions = [nodes[:count]], inlined(loop.test, nodes[: len(loop.input_shapes)])
-    for _ in range(next(turns)):
+    for _ in range(next(counts)):
         after = inlined(loop.body, [*values[-1], *constants])
         values.append(_chosen(conditions[-1], after, values[-1]))
         conditions += inlined(loop.test, [*values[-1], *constants])

@@ -252,9 +252,9 @@ def filled(function: Function, point: Mapping[str, Any]) -> Content:
         "Dashed: a branch that is not taken. Point at a box, a row, a line of code or a part of "
         "the formula to find it in the others; click to go there."
     )
-    if turns := contents.data["turns"]:
+    if most := contents.data["turns"]:
         contents.data["key"] += (
-            f" A loop with a condition is written out for up to {turns} turns, {SPARE_TURNS} more"
+            f" A loop with a condition is written out for up to {most} turns, {SPARE_TURNS} more"
             " than at the point of the page: where a point needs more, the result is NaN."
         )
     return contents

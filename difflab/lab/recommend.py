@@ -83,10 +83,10 @@ def recommend(comparison: Comparison) -> str:
 def _value(row: MethodRow) -> str:
     """Return the first elements of a method's derivative."""
     elements = np.ravel([] if row.jacobian is None else row.jacobian)
-    numbers = [f"{number + 0.0:.6g}" for number in elements[:SHOWN].tolist()]
+    texts = [f"{number + 0.0:.6g}" for number in elements[:SHOWN].tolist()]
     if elements.size == 1:
-        return numbers[0]
-    return f"({', '.join(numbers)}{', …' * (elements.size > SHOWN)})"
+        return texts[0]
+    return f"({', '.join(texts)}{', …' * (elements.size > SHOWN)})"
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:

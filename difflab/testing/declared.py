@@ -97,16 +97,16 @@ def declared_gradient(
     try:
         with np.errstate(all="ignore"):
             x = packed(leaves)
-            stated, plain = _jacobian(graph, x), _jacobian(undeclared(graph), x)
-            yours = stated if gradient is None else _given(gradient, arguments, stated.shape)
+            declared, plain = _jacobian(graph, x), _jacobian(undeclared(graph), x)
+            yours = declared if gradient is None else _given(gradient, arguments, declared.shape)
     except Exception:  # a rule, or the gradient, may fail in any way
         return None
-    if yours is None or not _same(yours, stated).all() or _same(stated, plain).all():
+    if yours is None or not _same(yours, declared).all() or _same(declared, plain).all():
         return None
     tree = _tree(graph, plain, leaves, structure, single=len(arguments) == 1)
     if not accepted(tree):
         return None
-    row, column = (int(k) for k in np.argwhere(~_same(stated, plain))[0])
+    row, column = (int(k) for k in np.argwhere(~_same(declared, plain))[0])
     name = _component(leaves, structure, column)
     return DeclaredGradient(names, name, float(yours[row, column]), float(plain[row, column]))
 
@@ -136,8 +136,8 @@ def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> A
 
 def _same(one: Array, other: Array) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
-        room = _SAME * np.fmax(np.abs(one), np.abs(other))
-        same: NDArray[np.bool_] = (np.abs(one - other) <= room) | (one == other)
+        tolerance = _SAME * np.fmax(np.abs(one), np.abs(other))
+        same: NDArray[np.bool_] = (np.abs(one - other) <= tolerance) | (one == other)
     return same
 
 

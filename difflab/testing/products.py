@@ -104,12 +104,12 @@ def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> N
     half = first_half(probe.eps, alone=False)
     error = slope_along(residual, probe.rounding, half, 1e-6 * scale)
     # Beyond float64 the moves are rounded, by this share.
-    room = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
-    room = room + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
-    wrong = ~(np.abs(error.value) <= room)
+    tolerance = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
+    tolerance = tolerance + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
+    wrong = ~(np.abs(error.value) <= tolerance)
     if wrong.any():
         near = [np.abs(product(at) - yours) for at in neighbours(probe.point, 2)]
-        wrong &= ~(np.abs(error.value) <= room + 2.0 * np.max(near, axis=0))
+        wrong &= ~(np.abs(error.value) <= tolerance + 2.0 * np.max(near, axis=0))
     if wrong.any():
         raise _mismatch(probe, yours, error, np.flatnonzero(wrong))
     if not (error.bar <= TRUSTED * np.maximum(scale, error.rise)).any():

@@ -193,7 +193,7 @@ class _Judge:
         row: Row = {"status": "ok", "error": error}
         own = 0.0 if answer.estimate.error is None else float(np.max(answer.estimate.error))
         # A difference that the stated errors of both may explain is no fault.
-        stated = self.doubt + own * float(np.sum(np.abs(self.direction)))
-        if not error <= TOLERANCE + 10 * stated / scale:
+        margin = self.doubt + own * float(np.sum(np.abs(self.direction)))
+        if not error <= TOLERANCE + 10 * margin / scale:
             row |= {"status": "disagree", "message": f"relative error {error:.1e} of J v"}
         return row

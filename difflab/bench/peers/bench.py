@@ -94,10 +94,12 @@ def tasks(
         for name, peer in chosen.items()
         if peer is peers().get(name)
     }
-    stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
+    provenance_of = partial(
+        provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES
+    )
     # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
-        name: stated(contender, target=getattr(contender, "target", "auto"))
+        name: provenance_of(contender, target=getattr(contender, "target", "auto"))
         for name, contender in chosen.items()
     }
     for size in sorted(points):

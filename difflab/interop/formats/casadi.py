@@ -127,8 +127,8 @@ class _InstructionReader:
         labels = self._names(f.name_out(), self.builder.names.values())
         return Function.build(self.builder, self.inputs, outputs, labels)
 
-    def _names(self, given: Any, taken: Any = ()) -> list[str]:
-        names = FreshNames(taken)
+    def _names(self, given: Any, reserved: Any = ()) -> list[str]:
+        names = FreshNames(reserved)
         return [names.fresh(cleaned_name(name)) for name in given]
 
     def _constant(self, value: float) -> Node:

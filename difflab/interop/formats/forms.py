@@ -144,13 +144,13 @@ EXPONENT = 6
 
 def sorted_forms(expression: Any) -> list[Any]:
     """Return forms of an expression, of its own functions only, the shortest first."""
-    masked, numbers = _without_large_numbers(_without_squared_signs(expression))
+    masked, constants = _without_large_numbers(_without_squared_signs(expression))
     forms = [masked, *_forms(masked)]
     forms += list(map(_own_functions, forms))
     forms += list(map(_paired_squares, forms))
     forms += [require("sympy").powsimp(form, combine="exp") for form in forms]
     forms += list(map(_without_minus, forms))
-    whole = dict.fromkeys(form.xreplace(numbers) for form in forms)
+    whole = dict.fromkeys(form.xreplace(constants) for form in forms)
     return sorted((form for form in whole if _kinds(form) <= _kinds(expression)), key=_cost)
 
 
@@ -200,8 +200,8 @@ def _without_large_numbers(expression: Any) -> tuple[Any, dict[Any, Any]]:
     masked = expression.replace(
         lambda e: e.is_Pow and e.exp in exponents, lambda e: e.base ** exponents[e.exp]
     )
-    numbers = {symbol: number for number, symbol in decimals.items()}
-    return masked, numbers | {symbol: exponent for exponent, symbol in exponents.items()}
+    constants = {symbol: number for number, symbol in decimals.items()}
+    return masked, constants | {symbol: exponent for exponent, symbol in exponents.items()}
 
 
 def _forms(expression: Any) -> list[Any]:

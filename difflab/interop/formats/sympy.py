@@ -307,8 +307,8 @@ def _matrix_product(reader: _ExpressionReader, expression: Any, *factors: Node) 
 
 
 def _truth(reader: _ExpressionReader, value: Any) -> Any:
-    numbers = (reader.constant(int(bool(value))), reader.constant(0))
-    return rows.not_equal(*numbers)
+    constants = (reader.constant(int(bool(value))), reader.constant(0))
+    return rows.not_equal(*constants)
 
 
 @cache

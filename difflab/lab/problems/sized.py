@@ -95,26 +95,26 @@ def _with_sizes(text: str, sizes: Mapping[str, int]) -> str:
     >>> _with_sizes("x: [2*n]; W: [m, n + 1]; sum(x)/n", {"n": 3, "m": 2})
     'x: [6]; W: [2, 4]; sum(x)/3'
     """
-    numbers = {name: str(value) for name, value in sizes.items()}
+    texts = {name: str(value) for name, value in sizes.items()}
     parts, position = [], 0
     for expression in _expressions(text):
         source = text[expression.start : expression.end]
         used = [name for name, _, _ in names(source)]
         if any(name in sizes for name in used) and source.strip() not in sizes:
-            value = _value(text, expression, numbers, used)
+            value = _value(text, expression, texts, used)
             if value is not None:
-                parts += [renamed(text[position : expression.start], numbers), value]
+                parts += [renamed(text[position : expression.start], texts), value]
                 position = expression.end
-    return "".join([*parts, renamed(text[position:], numbers)])
+    return "".join([*parts, renamed(text[position:], texts)])
 
 
 def _value(
-    text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
+    text: str, expression: _Expression, texts: Mapping[str, str], used: list[str]
 ) -> str | None:
     """Return the integer as text; None if the parser is to report the error."""
     role, start, end = expression
     try:
-        constant = parse(renamed(text[start:end], numbers))
+        constant = parse(renamed(text[start:end], texts))
     except ParseError:
         return None
     if constant.n or constant.m != 1:
@@ -127,7 +127,7 @@ def _value(
     elif least is not None and value < least:
         fault = f"at least {least}"
     if fault:
-        given = ", ".join(f"{name} = {numbers[name]}" for name in dict.fromkeys(used))
+        given = ", ".join(f"{name} = {texts[name]}" for name in dict.fromkeys(used))
         raise InputError(
             f"{text[start:end]} is {value:.15g} for {given}; the {role.value} must be {fault}",
             text=text,

@@ -167,15 +167,15 @@ def _program(function: Function, name: str) -> str:
     from difflab.language import parse
     from difflab.language.printers import text
 
-    written = function.text or text(function, whole=True)
+    program = function.text or text(function, whole=True)
     try:
-        parse(written)
+        parse(program)
     except InputError as error:
         raise InputError(
             f"{name} has no form in the language, in which a study keeps it: {error.message}",
             hint="difflab compare takes it",
         ) from error
-    return written
+    return program
 
 
 def function_of(source: Source, variables: Collection[str]) -> Function:

@@ -140,8 +140,8 @@ def _yardstick(x: Any) -> float:
 def _judged_over(case: Case, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
     over = {name: tuple(ends) for name, ends in domain.over.items()}
-    stated = chosen(vars(case) | vars(domain), DomainOptions)
-    options: Any = {**stated, "methods": names, "progress": silent}  # the study shows its own
+    settings = chosen(vars(case) | vars(domain), DomainOptions)
+    options: Any = {**settings, "methods": names, "progress": silent}  # the study shows its own
     return compare_domain(case.text, over, case.point, **options).to_dict()
 
 
@@ -251,8 +251,8 @@ def judged(case: Case, names: Sequence[str]) -> Judged:
     try:
         if case.domain is not None:
             return Judged(None, domain=_judged_over(case, case.domain, names))
-        stated = chosen(vars(case), CompareOptions)
-        options: Any = {**stated, "methods": names, "timing": False, "progress": silent}
+        settings = chosen(vars(case), CompareOptions)
+        options: Any = {**settings, "methods": names, "timing": False, "progress": silent}
         return Judged(compare(case.text, case.point, often=case.repeats > 0, **options))
     except Exception as error:  # packages and problems of others may raise anything
         return Judged(None, outcome(error))

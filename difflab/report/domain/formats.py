@@ -84,9 +84,9 @@ def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
 
 def _inputs(result: DomainComparison) -> Iterator[str]:
     """Yield the name of every flattened input."""
-    taken = {"point", "status", "proved", "method", "verdict", "message"}
+    reserved = {"point", "status", "proved", "method", "verdict", "message"}
     for variable in result.expression.inputs:
-        name = f"{variable.name}_" if variable.name in taken else variable.name
+        name = f"{variable.name}_" if variable.name in reserved else variable.name
         for index in np.ndindex(variable.shape):
             yield f"{name}[{','.join(map(str, index))}]" if index else name
 

@@ -283,16 +283,16 @@ class _Turns:
     def _loop(self, loop: Loop, args: list[Node]) -> list[Node]:
         end = loop.carries + loop.arrays
         carry, looped, constants = args[: loop.carries], args[loop.carries : end], args[end:]
-        turns: list[list[Node]] = []
+        iterations: list[list[Node]] = []
         order = range(loop.steps)
         for number in reversed(order) if loop.reverse else order:
             results = self._step(
                 loop.body, [*carry, *[each[number] for each in looped], *constants]
             )
             carry = results[: loop.carries]
-            turns.append(results[loop.carries :])
+            iterations.append(results[loop.carries :])
         shapes = loop.output_shapes[loop.carries :]
-        parts = zip(*(reversed(turns) if loop.reverse else turns), strict=True)
+        parts = zip(*(reversed(iterations) if loop.reverse else iterations), strict=True)
         stacks = [np.stack(part) for part in parts] or [np.zeros(shape) for shape in shapes]
         return as_nodes(self.builder, [*carry, *stacks])
 

@@ -165,11 +165,11 @@ class _Block:
 def _heading(text: str) -> str:
     """Return the mathematics of the traced function; empty if it is no short expression."""
     try:
-        written = latex(parse(text))
+        markup = latex(parse(text))
     except DifflabError:
         return ""
     # The others need a package of LaTeX.
-    return "" if re.search(r"\\(begin|text|operatorname|ge|le)\b", written) else written
+    return "" if re.search(r"\\(begin|text|operatorname|ge|le)\b", markup) else markup
 
 
 def _is_formula(heading: str, text: str) -> bool:
@@ -339,8 +339,8 @@ class _Sheet:
     def _fitted(self, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[float, list[float]]:
         """Return the size of the letters and the width of each column in inches."""
         columns = [max(_measured(*row[k])[2] for row in rows) for k in range(max(map(len, rows)))]
-        room = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
-        size = max(_SIZE * min(1, room / max(sum(columns), 1e-9)), _SMALLEST)
+        space = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
+        size = max(_SIZE * min(1, space / max(sum(columns), 1e-9)), _SMALLEST)
         return size, [width * size / _SIZE for width in columns]
 
     def _write(

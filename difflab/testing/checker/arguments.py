@@ -94,11 +94,11 @@ class _Vector:
         values = flatten(tree)[0]
         return [values[position] for position in self.positions]
 
-    def split(self, numbers: Array, *, conjugate: bool = False) -> list[Any]:
+    def split(self, elements: Array, *, conjugate: bool = False) -> list[Any]:
         """Return the leaves with other elements ``(n,)``, rounded to the dtypes."""
         built = []
         for leaf, start in zip(self.leaves, self.starts.tolist(), strict=False):
-            part = numbers[start : start + leaf.size].copy()
+            part = elements[start : start + leaf.size].copy()
             if leaf.complex and conjugate:
                 part[1::2] *= -1.0
             flat = leaf.copy()
@@ -187,9 +187,9 @@ class Point(_Vector):
         """Whether the derivative of a result is named by its argument alone."""
         return outputs.m == 1
 
-    def moved(self, numbers: Array) -> Point:
+    def moved(self, elements: Array) -> Point:
         """Return the point of other elements ``(n,)``."""
-        return type(self)(self.at(numbers), self.root)
+        return type(self)(self.at(elements), self.root)
 
     def outputs(self, result: Any) -> Outputs:
         """Return the result of the function."""
@@ -208,9 +208,9 @@ class Point(_Vector):
         """Return copies of its arrays."""
         return [leaf.value(leaf.copy()) for leaf in self.leaves]
 
-    def at(self, numbers: Array) -> Any:
+    def at(self, elements: Array) -> Any:
         """Return the tree of other elements ``(n,)``, rounded to the dtypes."""
-        return self.rebuilt(self.split(numbers))
+        return self.rebuilt(self.split(elements))
 
     def displaced(
         self, along: Array, t: float, weights: Array, start: int = 0, stop: int | None = None
@@ -363,15 +363,15 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
     GradientMismatch
         It has imaginary parts.
     """
-    numbers = leaf.numbers()
+    elements = leaf.numbers()
     if not leaf.complex:
-        return numbers
-    if numbers[1::2].any():
-        largest = float(np.abs(numbers[1::2]).max())
+        return elements
+    if elements[1::2].any():
+        largest = float(np.abs(elements[1::2]).max())
         raise GradientMismatch(
             f"{what} has imaginary parts, up to {largest:.6g}, and the function is real"
         )
-    return numbers[::2]
+    return elements[::2]
 
 
 def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
@@ -384,8 +384,8 @@ def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
         raise GradientMismatch(f"{what} has the shape {gradient.shape}; it must be {shape}")
     if not leaf.complex and not outputs.complex:
         return real_numbers(gradient, what).reshape(count, leaf.size)
-    numbers = gradient.numbers()
-    both = numbers.view(np.complex128) if gradient.complex else numbers.astype(np.complex128)
+    elements = gradient.numbers()
+    both = elements.view(np.complex128) if gradient.complex else elements.astype(np.complex128)
     return _real_rows(both.reshape(count, -1), leaf, outputs)
 
 

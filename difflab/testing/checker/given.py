@@ -149,13 +149,13 @@ def of_chosen(
         There is no such argument.
     """
     single = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    for k in numbers:
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for k in positions:
         if not isinstance(k, int) or not -len(values) <= k < len(values):
             raise InputError(
                 f"argnums={argnums!r} names no argument: there are {len(values)}, from 0"
             )
-    chosen = [k % len(values) for k in numbers]
+    chosen = [k % len(values) for k in positions]
     if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"argnums={argnums!r} must name each argument once, and at least one")
     names = list(named_arguments(f, values))
@@ -269,9 +269,9 @@ class ArrayPoint(Point):
         """Whether the result is no array."""
         return not outputs.shape
 
-    def at(self, numbers: NDArray[Any]) -> Any:
+    def at(self, elements: NDArray[Any]) -> Any:
         """Return the argument of other elements ``(n,)``, real or complex."""
-        return _argument(numbers.reshape(self.shape))
+        return _argument(elements.reshape(self.shape))
 
     def outputs(self, result: Any) -> Outputs:
         """Return the real result of the function."""

@@ -153,9 +153,9 @@ def gradient_of(f: Callee, point: Point) -> Callee:
     return by_torch if framework == "torch" else by_others
 
 
-def like(vector: Point | Outputs, numbers: Array) -> Any:
+def like(vector: Point | Outputs, elements: Array) -> Any:
     """Return the tree of a point or a result with other elements, in its dtypes.
 
     Complex numbers are in the framework's convention of cotangents.
     """
-    return vector.rebuilt(vector.split(numbers, conjugate="jax" in vector.libraries))
+    return vector.rebuilt(vector.split(elements, conjugate="jax" in vector.libraries))

@@ -61,9 +61,9 @@ def _spread_of(
     spread = np.abs(first - second) if same else np.array([np.inf])
     if not (spread <= _ROUNDINGS * eps * (np.abs(first).max() if same else 0.0)).all():
         here = int(spread.argmax()) if same else 0
-        numbers = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
+        results = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
         raise ImpureFunction(
-            f"f is not a function of its argument: two calls at the same point returned {numbers};"
+            f"f is not a function of its argument: two calls at the same point returned {results};"
             f" {_cause(f, argument)}"
         )
     return spread

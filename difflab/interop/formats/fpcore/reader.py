@@ -123,8 +123,8 @@ class _CoreReader:
         while self.work:
             step, given = self.work.pop()
             step(*given)
-        taken = [*self.builder.names.values(), *self.builder.labels.values()]
-        names = output_names([None], taken)
+        reserved = [*self.builder.names.values(), *self.builder.labels.values()]
+        names = output_names([None], reserved)
         return Function.build(self.builder, inputs, [self.values[0].id], names)
 
     def _arguments(self, arguments: Listed) -> list[int]:
@@ -165,13 +165,13 @@ class _CoreReader:
             value = properties.get(name)
             if value is not None and not (isinstance(value, Atom) and value.text == known):
                 fail(self.text, value, f"difflab computes with {name} {known}")
-        stated = properties.get(":precision", properties.get(":type"))
-        if stated is None:
+        precision = properties.get(":precision", properties.get(":type"))
+        if precision is None:
             return self.precision
-        if not (isinstance(stated, Atom) and stated.text in CONTEXTS):
+        if not (isinstance(precision, Atom) and precision.text in CONTEXTS):
             hint = f"it computes with {', '.join(CONTEXTS)}"
-            fail(self.text, stated, "difflab does not compute in this precision", hint)
-        return stated.text
+            fail(self.text, precision, "difflab does not compute in this precision", hint)
+        return precision.text
 
     # --- steps ----------------------------------------------------------------------------
 

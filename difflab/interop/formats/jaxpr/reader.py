@@ -56,8 +56,8 @@ def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: A
     # The cotangent of an update is that of the entry to which it is added, and 0 if to none.
     zeros = np.zeros(x.shape), np.zeros(updates.shape)
     _, pull = jax.vjp(lambda part: primitive.bind(zeros[0], indices, part, **params), zeros[1])
-    (numbers,) = pull(1.0 + np.arange(float(size)).reshape(x.shape))
-    positions = np.asarray(numbers, np.int64).reshape(-1)
+    (pulled,) = pull(1.0 + np.arange(float(size)).reshape(x.shape))
+    positions = np.asarray(pulled, np.int64).reshape(-1)
     extended = rows.put(
         np.reshape(updates, -1), places=positions.tobytes(), axis=-1, rank=1, size=size + 1
     )
@@ -80,8 +80,8 @@ def _require_known(indices: Any) -> None:
 
 def _at_computed(x: Any, indices: Node, **params: Any) -> Any:
     """Take entries along one axis at computed indices."""
-    numbers, sizes, mode = params["dimension_numbers"], params["slice_sizes"], str(params["mode"])
-    axes = numbers.start_index_map
+    layout, sizes, mode = params["dimension_numbers"], params["slice_sizes"], str(params["mode"])
+    axes = layout.start_index_map
     whole = [size for axis, size in enumerate(x.shape) if axis not in axes]
     rest = [size for axis, size in enumerate(sizes) if axis not in axes]
     if len(axes) != 1 or sizes[axes[0]] != 1 or whole != rest or "FILL" in mode:
@@ -90,11 +90,11 @@ def _at_computed(x: Any, indices: Node, **params: Any) -> Any:
     clipped: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
     entries = taken_at(np.moveaxis(x, axis, 0), clipped, 0)
     lead = len(clipped.shape)
-    if axis not in numbers.collapsed_slice_dims:
+    if axis not in layout.collapsed_slice_dims:
         entries = np.expand_dims(entries, lead + axis)
-    taken, kept = iter(range(lead)), iter(range(lead, len(entries.shape)))
+    batch, kept = iter(range(lead)), iter(range(lead, len(entries.shape)))
     order = [
-        next(kept if dimension in numbers.offset_dims else taken)
+        next(kept if dimension in layout.offset_dims else batch)
         for dimension in range(len(entries.shape))
     ]
     return np.transpose(entries, order)

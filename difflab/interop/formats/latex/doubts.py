@@ -53,9 +53,9 @@ def check_number(stack: FrameStack, token: Token) -> None:
     """Raise if a number is followed by an exponent as programs write it."""
     if match := _SCIENTIFIC.match(stack.text, token.end):
         whole = Token("number", "", token.start, match.end())
-        written = stack.text[token.start : match.end()]
+        spelling = stack.text[token.start : match.end()]
         stack.fail(
-            f"is '{written}' one number, or has it the factor e?",
+            f"is '{spelling}' one number, or has it the factor e?",
             whole,
             f"write {token.text} \\times 10^{{{match[0][1:]}}} for a number, "
             f"{token.text} e with a blank behind it for a product",

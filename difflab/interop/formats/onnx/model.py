@@ -191,9 +191,9 @@ class _Model:
             self.values[name] = self.constant(self.numbers[name])
         return self.values[name]
 
-    def constant(self, numbers: Any) -> Node:
+    def constant(self, elements: Any) -> Node:
         """Return the node of a constant array."""
-        array = np.asarray(numbers)
+        array = np.asarray(elements)
         if array.dtype.kind not in _NUMBERS:
             raise InputError(f"the model has numbers of the type {array.dtype}")
         if array.ndim == 0:
@@ -229,8 +229,8 @@ class _Model:
         kind = entry.type.tensor_type
         if not entry.type.HasField("tensor_type") or kind.elem_type not in self._numeric:
             raise InputError(f"the input {entry.name!r} of the model is no tensor of real numbers")
-        stated = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
-        if any(size is not None and size < 0 for size in stated):
+        declared = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+        if any(size is not None and size < 0 for size in declared):
             raise InputError(f"the model states a negative size of its input {entry.name!r}")
         if given is not None:
             try:
@@ -239,24 +239,24 @@ class _Model:
                 raise InputError(
                     f"the shape of {entry.name!r} is a tuple of integers, not {given!r}"
                 ) from None
-            pairs = zip(sizes, stated, strict=False)
+            pairs = zip(sizes, declared, strict=False)
             if min(sizes, default=0) < 0 or (
                 kind.HasField("shape")
-                and (len(sizes) != len(stated) or any(b not in (a, None) for a, b in pairs))
+                and (len(sizes) != len(declared) or any(b not in (a, None) for a, b in pairs))
             ):
-                shown = ", ".join("?" if size is None else str(size) for size in stated)
+                shown = ", ".join("?" if size is None else str(size) for size in declared)
                 raise InputError(
                     f"the shape {sizes} is none of the input {entry.name!r}, whose shape the model"
                     f" states as ({shown})"
                 )
             return sizes
-        if not kind.HasField("shape") or None in stated:
-            example = ", ".join(["1"] * max(len(stated), 1))
+        if not kind.HasField("shape") or None in declared:
+            example = ", ".join(["1"] * max(len(declared), 1))
             raise InputError(
                 f"the model leaves the shape of its input {entry.name!r} open",
                 hint=f"give it: from_onnx(model, shapes={{{entry.name!r}: ({example},)}})",
             )
-        return [size for size in stated if size is not None]
+        return [size for size in declared if size is not None]
 
     @property
     def _numeric(self) -> frozenset[int]:

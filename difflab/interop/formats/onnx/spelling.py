@@ -123,13 +123,13 @@ def _scattered(model: Emitter, names: Names, targets: Any, shape: Shape) -> str:
     targets = targets.reshape(-1)
     order = np.argsort(targets, kind="stable")
     arranged = targets[order]
-    turn = np.arange(len(targets)) - np.searchsorted(arranged, arranged)
+    occurrence = np.arange(len(targets)) - np.searchsorted(arranged, arranged)
     total = ""
-    for number in range(turn.max(initial=0) + 1):
-        chosen = order[turn == number]
-        taken = np.zeros(math.prod(shape), dtype=np.int64)
-        taken[targets[chosen]] = 1 + chosen
-        part = model.operator("Gather", source, model.integers(taken.reshape(shape)))
+    for number in range(occurrence.max(initial=0) + 1):
+        chosen = order[occurrence == number]
+        sources = np.zeros(math.prod(shape), dtype=np.int64)
+        sources[targets[chosen]] = 1 + chosen
+        part = model.operator("Gather", source, model.integers(sources.reshape(shape)))
         total = model.operator("Add", total, part) if total else part
     return total
 

@@ -141,11 +141,11 @@ def elements_of(onnx: Any, model: Any) -> dict[str, int]:
         if entry.type.HasField("tensor_type"):
             types.setdefault(entry.name, entry.type.tensor_type.elem_type)
     for step in graph.node:
-        stated = {attribute.name: attribute for attribute in step.attribute}
-        if step.op_type == "Cast" and "to" in stated:
-            kind = stated["to"].i
+        attributes = {attribute.name: attribute for attribute in step.attribute}
+        if step.op_type == "Cast" and "to" in attributes:
+            kind = attributes["to"].i
         elif step.op_type in ("Constant", "ConstantOfShape"):
-            kind = stated["value"].t.data_type if "value" in stated else kinds.FLOAT
+            kind = attributes["value"].t.data_type if "value" in attributes else kinds.FLOAT
         elif step.op_type in _TRUTHS:
             kind = kinds.BOOL
         elif step.op_type in _COUNTS:

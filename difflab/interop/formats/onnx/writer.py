@@ -68,8 +68,8 @@ def to_onnx(function: Function, name: str = "f", dtype: DTypeLike = np.float64) 
     if not isinstance(name, str):
         raise InputError(f"the name of a model is text, not {type(name).__name__}")
     real = check_dtype("to_onnx", dtype)
-    written = expanded(function, known=SPELLINGS)
-    return Writer(require("onnx", extra="onnx"), written, real).model(name)
+    lowered = expanded(function, known=SPELLINGS)
+    return Writer(require("onnx", extra="onnx"), lowered, real).model(name)
 
 
 class Writer:
@@ -105,7 +105,7 @@ class Writer:
                 self.values[node] = self._row(node, graph.primitives[opcode - FIRST_ROW], args)
         for node, label in zip(function.outputs, function.output_names, strict=True):
             self._result(node, label)
-        written = self.helper.make_graph(
+        onnx_graph = self.helper.make_graph(
             self.steps,
             name,
             self._described(function.inputs, function.input_shapes),
@@ -114,7 +114,7 @@ class Writer:
         )
         opsets = [self.helper.make_opsetid("", OPSET)]
         return self.helper.make_model(
-            written,
+            onnx_graph,
             producer_name="difflab",
             opset_imports=opsets,
             ir_version=self.helper.find_min_ir_version_for(opsets),

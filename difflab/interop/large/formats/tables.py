@@ -72,8 +72,8 @@ class CsvPoints:
             table = np.empty(0)
         if len(table) < len(lines):  # read one by one, which finds the location of the fault
             first = start + 1 + self._named
-            numbers = [self._numbers(line, number) for number, line in enumerate(lines, first)]
-            table = np.array(numbers)
+            rows = [self._numbers(line, number) for number, line in enumerate(lines, first)]
+            table = np.array(rows)
         yield np.asfortranarray(table)
 
     def _cells(self, content: bytes, line: int) -> list[str]:
@@ -89,18 +89,18 @@ class CsvPoints:
     def _numbers(self, content: bytes, line: int) -> list[float]:
         """Return the values of a line."""
         cells = self._cells(content, line)
-        numbers = []
+        values = []
         for column in self._columns:
             if column >= len(cells):
                 raise PointError(f"line {line} of {self.path} has no column {column + 1}")
             try:
-                numbers.append(float(cells[column]))
+                values.append(float(cells[column]))
             except ValueError:
                 raise PointError(
                     f"line {line}, column {column + 1} of {self.path} is not a number: "
                     f"{cells[column]!r}"
                 ) from None
-        return numbers
+        return values
 
 
 def _is_number(cell: str) -> bool:
