@@ -213,14 +213,14 @@ def fit(rows: Sequence[SweepRow]) -> Fit | None:
     Fit or None
         None if no row has an error; the slope is None if too few points determine it.
     """
-    known = sorted(
+    pairs = sorted(
         (float(row["step"]), float(row["absolute_error"]))
         for row in rows
         if row["step"] is not None and row["absolute_error"] is not None
     )
-    if not known:
+    if not pairs:
         return None
-    h, error = np.array(known).T
+    h, error = np.array(pairs).T
     smooth = np.array([np.median(error[max(i - 2, 0) : i + 3]) for i in range(h.size)])
     floor = max(float(smooth.min()), _spacing(rows))
     lowest = int(np.flatnonzero(smooth <= floor)[-1])

@@ -121,13 +121,13 @@ def _jax(text: str, size: Size) -> Callable[[], Any]:
     from jax.ad_checkpoint import checkpoint_name
 
     jax.config.update("jax_enable_x64", True)
-    known = jax.checkpoint_policies
+    jax_policies = jax.checkpoint_policies
     name, _, argument = text.partition(" ")
     policies = {
-        "nothing": known.nothing_saveable,
-        "everything": known.everything_saveable,
-        "dots": known.dots_saveable,
-        "save_only": known.save_only_these_names(*argument.split(",")),
+        "nothing": jax_policies.nothing_saveable,
+        "everything": jax_policies.everything_saveable,
+        "dots": jax_policies.dots_saveable,
+        "save_only": jax_policies.save_only_these_names(*argument.split(",")),
     }
     step = partial(layer, jax.numpy, checkpoint_name)
     if name != "none":

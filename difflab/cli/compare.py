@@ -53,13 +53,13 @@ def _comparison_options(command: Callable[..., int]) -> Callable[..., int]:
     shown = [_parameter(name, *each) for name, each in _DECLARED.items() if each[1].help]
 
     @wraps(command)
-    def call(*arguments: Any, **given: Any) -> int:
+    def call(*arguments: Any, **options: Any) -> int:
         for name in (each.name for each in shown):
-            if given[name] is None and name in _ONLY_OVER:
-                del given[name]
+            if options[name] is None and name in _ONLY_OVER:
+                del options[name]
             elif _DECLARED[name][0] is bool:
-                given[name] = not given[name]
-        return command(*arguments, **given)
+                options[name] = not options[name]
+        return command(*arguments, **options)
 
     own = inspect.signature(command, eval_str=True)
     call.__signature__ = inserted(own, shown)  # type: ignore[attr-defined]
@@ -80,8 +80,8 @@ def _parameter(name: str, kind: Any, option: Option) -> Parameter:
     )
     default = None if name in _ONLY_OVER else kind is not bool and option.default
     plain: Any = str if parser else kind
-    known: Any = (plain | None if default is None else plain, form)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[known])
+    parts: Any = (plain | None if default is None else plain, form)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[parts])
 
 
 def _parse_scales(text: str) -> dict[str, str]:
@@ -151,11 +151,11 @@ def compare(
     difflab compare @formulas.txt --each-line --at @values.json
     difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
     """
-    sampled = {f"--{name}": given for name, given in options.items() if name in _ONLY_OVER}
+    sampled = {f"--{name}": value for name, value in options.items() if name in _ONLY_OVER}
     if each_line:
-        given = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
-        given |= {"--stabilise": stabilise, "--latex": latex}
-        return _each(expression, at or [], options, form, destination, given)
+        settings = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
+        settings |= {"--stabilise": stabilise, "--latex": latex}
+        return _each(expression, at or [], options, form, destination, settings)
     expression = formula(expression, latex=latex)
     if over or sampled:
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise}
@@ -194,12 +194,12 @@ def _each(
     options: Mapping[str, Any],
     form: ComparisonFormat | None,
     destination: Path | None,
-    given: dict[str, Any],
+    settings: dict[str, Any],
 ) -> int:
     """Compare every formula of a text, and write the records together."""
     chosen = report_format(form, destination, ComparisonFormat)
-    given["--format html"] = chosen == "html"
-    for name, value in given.items():
+    settings["--format html"] = chosen == "html"
+    for name, value in settings.items():
         if value not in (None, False):
             raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")
     results = [_compared(one.text, one.point, False, options) for one in subjects(expression, at)]
@@ -333,8 +333,8 @@ def _compare_over(
     """
     if not over:
         raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
-    for name, given in unused.items():
-        if given:
+    for name, setting in unused.items():
+        if setting:
             raise InputError(f"{name} is for one point, and --over gives a domain")
     ranges = parse_ranges(over)
     from difflab.lab.domain.compare import middle_of
@@ -342,8 +342,8 @@ def _compare_over(
     subject = Subject.of(expression, at, runs=True, over=middle_of(ranges))
     chosen = report_format(form, destination, DomainFormat)
     if chosen not in get_args(DomainFormat):
-        known = ", ".join(get_args(DomainFormat))
-        raise InputError(f"a comparison over a domain has no format {chosen}", hint=known)
+        accepted = ", ".join(get_args(DomainFormat))
+        raise InputError(f"a comparison over a domain has no format {chosen}", hint=accepted)
     if chosen == "parquet":
         from difflab.core.optional import require
 

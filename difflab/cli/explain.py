@@ -55,9 +55,9 @@ def explain(
     if between is None:
         from difflab.diagnose import explain as explained
 
-        given = subject.point_or_start  # which may lie outside the domain
+        chosen_point = subject.point_or_start  # which may lie outside the domain
         report = explained(
-            function, checked_point(function, None, seed) if given is None else given
+            function, checked_point(function, None, seed) if chosen_point is None else chosen_point
         )
         emit(f"{report}\n")
         return 0 if report.ok else 1

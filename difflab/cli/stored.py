@@ -178,13 +178,13 @@ def _counted(planned: Plan, path: Path) -> str:
     """Return the count of cases and records, and how many of them a store lacks."""
     from difflab.lab.study.cases import Store
 
-    known: set[str] = set()
+    done: set[str] = set()
     if path.is_file():
         with Store(path) as store:
-            known = store.known(planned.keys)
+            done = store.known(planned.keys)
     cases = counted(len(planned.works), "case")
     total = counted(len(planned.keys), "record")
-    return f"{cases}, {total}: {len(known)} in {path}, {len(planned.keys) - len(known)} left\n"
+    return f"{cases}, {total}: {len(done)} in {path}, {len(planned.keys) - len(done)} left\n"
 
 
 @study.command("export")

@@ -311,17 +311,17 @@ def operands_of(
 def _finite_exactly(row: Primitive, operands: Sequence[Any]) -> bool:
     """Whether an infinite result is finite in the reals: an overflow, not a pole."""
     finite = None
-    known = row.name if TABLE.get(row.name) is row else row  # a row cannot be pickled
+    picklable = row.name if TABLE.get(row.name) is row else row  # a row cannot be pickled
     if row.shape is None:
-        finite = computed(_finite, [row], known, list(map(float, operands)))
+        finite = computed(_finite, [row], picklable, list(map(float, operands)))
     return not row.defined if finite is None else finite
 
 
 def _finite(row: Primitive | str, operands: Sequence[float]) -> bool:
     import mpmath
 
-    known = TABLE[row] if isinstance(row, str) else row
-    value = MpmathInterpreter().operation(known)(*map(mpmath.mpf, operands))
+    primitive = TABLE[row] if isinstance(row, str) else row
+    value = MpmathInterpreter().operation(primitive)(*map(mpmath.mpf, operands))
     return bool(mpmath.isfinite(value))
 
 
@@ -367,19 +367,19 @@ def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> 
     if _element_count(pruned) > EXACT_LIMIT:
         return None
     names = {name: node for node, name in graph.names.items()}
-    given = {
+    values = {
         node: np.asarray(inputs[names[name]], dtype=float) for node, name in pruned.names.items()
     }
-    exact: list[Any] | None = computed(_exactly, pruned.primitives, pruned, given, targets)
+    exact: list[Any] | None = computed(_exactly, pruned.primitives, pruned, values, targets)
     return exact
 
 
-def _exactly(graph: Graph, given: Mapping[int, Any], targets: Sequence[int]) -> list[Any]:
+def _exactly(graph: Graph, values: Mapping[int, Any], targets: Sequence[int]) -> list[Any]:
     import mpmath
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
     with mpmath.workdps(EXACT_DIGITS):
-        environment = {node: exactly(value) for node, value in given.items()}
+        environment = {node: exactly(value) for node, value in values.items()}
         return fold(graph, environment, targets, MpmathInterpreter())
 
 

@@ -215,13 +215,13 @@ class _DivergenceSearch:
             node for node in outputs if node not in inside
         }
         builder = Builder(self.graph.source)
-        known: dict[int, int] = {}
+        boundary: dict[int, int] = {}
         for node in sorted(edge):
-            known[node] = builder.input(f"node{node}", self.graph.shape(node))
-        copied = rewrite(self.graph, builder, None, known=known, nodes=sorted(inside))
+            boundary[node] = builder.input(f"node{node}", self.graph.shape(node))
+        copied = rewrite(self.graph, builder, None, known=boundary, nodes=sorted(inside))
         made = [copied[node] for node in outputs]
-        inputs, owners = list(known.values()), _owners(self.graph, known)
-        values = [np.ravel(np.asarray(self.values[node], dtype=np.float64)) for node in known]
+        inputs, owners = list(boundary.values()), _owners(self.graph, boundary)
+        values = [np.ravel(np.asarray(self.values[node], dtype=np.float64)) for node in boundary]
         if scaled:
             scale = builder.input("t")
             made = [builder.emit(multiply, (scale, node)) for node in made]
@@ -288,6 +288,6 @@ class _Subfunction(NamedTuple):
     scaled: bool
 
 
-def _owners(graph: Graph, known: Mapping[int, Any]) -> list[int]:
+def _owners(graph: Graph, nodes: Mapping[int, Any]) -> list[int]:
     """Return the node of every element of the packed inputs."""
-    return [node for node in known for _ in range(int(np.prod(graph.shape(node), dtype=np.int64)))]
+    return [node for node in nodes for _ in range(int(np.prod(graph.shape(node), dtype=np.int64)))]

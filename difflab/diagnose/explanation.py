@@ -121,8 +121,8 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     w: gradient exactly 0, blocked by relu(-3.2) at column 1: -3.2 ≤ 0
     """
     require_function(function, "explain")
-    known = isinstance(at, Mapping | list | tuple)
-    if not known and not (isinstance(at, np.ndarray) and at.ndim):
+    is_point = isinstance(at, Mapping | list | tuple)
+    if not is_point and not (isinstance(at, np.ndarray) and at.ndim):
         raise PointError(
             f"explain requires a point, not {type(at).__name__}",
             hint='give the values by name, {"x": 2.0}, or in order, [2.0]',
@@ -168,19 +168,19 @@ class PointExplainer:
 
         Their elements differ, so that contributions of the outputs do not cancel by chance.
         """
-        known = dict(zip(self.function.input_nodes, values, strict=True))
+        environment = dict(zip(self.function.input_nodes, values, strict=True))
         shapes = [self.function.graph.shape(number) for number in self.backward.seeds]
         seeds = zip(self.backward.seeds.values(), shapes, packed_slices(shapes), strict=True)
         for seed, shape, part in seeds:
             weights = 1.0 + np.arange(part.start, part.stop) * math.sqrt(0.5) % 1.0
-            known[seed] = weights.reshape(shape)[()]
-        return known
+            environment[seed] = weights.reshape(shape)[()]
+        return environment
 
     def single(self, values: Sequence[Any], point: int | None) -> Explanation:
         """Return the explanation at one point; `point` is its index in a batch."""
-        known = self.environment(values)
-        node_values = fold_all(self.graph, known, ArrayInterpreter())
-        made, judged = events(self.graph, node_values, self.outputs, known)
+        environment = self.environment(values)
+        node_values = fold_all(self.graph, environment, ArrayInterpreter())
+        made, judged = events(self.graph, node_values, self.outputs, environment)
         # The derivative of an operation that itself failed is no separate finding.
         failed = {event.node for event in made if event.kind is not AnomalyKind.CANCELLATION}
         fresh = (event for event in made if self.backward.origin(event.node) not in failed)
@@ -270,8 +270,8 @@ class PointExplainer:
         step = max(BLOCK // max(self.graph.element_count(), 1), 1)
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
-            known = self.environment([values[part] for values in flat])
-            node_values = fold_all(self.graph, known, ArrayInterpreter())
+            environment = self.environment([values[part] for values in flat])
+            node_values = fold_all(self.graph, environment, ArrayInterpreter())
             for node in range(len(self.graph)):
                 mask = doubtful(self.graph, node, node_values)
                 if mask is not None:

@@ -71,8 +71,8 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
     location = graph.place(event.node)
     row = graph.primitive(event.node)
     if row is None:
-        known = event.node in graph.constants
-        name = "a constant" if known else f"the input '{graph.input_name(event.node)}'"
+        is_constant = event.node in graph.constants
+        name = "a constant" if is_constant else f"the input '{graph.input_name(event.node)}'"
         raise location.error(DomainError, f"{name} is not a finite number")
     shown = " and ".join(map(number_text, event.operands))
     noun = "argument is" if len(event.operands) == 1 else "arguments are"
@@ -87,8 +87,8 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
 
 def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
     """Whether the outputs are known to be finite, with 50 digits and unbounded exponents."""
-    given = [np.asarray(value, dtype=float) for value in values]
-    return bool(computed(_computed_finite, function.graph.primitives, function, given))
+    floats = [np.asarray(value, dtype=float) for value in values]
+    return bool(computed(_computed_finite, function.graph.primitives, function, floats))
 
 
 def _computed_finite(function: Function, values: Sequence[NDArray[np.float64]]) -> bool:

@@ -100,8 +100,8 @@ def _followed(
     graph, _ = sweep.builder.freeze(range(len(sweep.builder)))
     unit = np.zeros(shape)
     unit[element] = 1.0
-    known = dict(zip(function.input_nodes, values, strict=True)) | {seed.id: unit}
-    node_values = fold_all(graph, known, ArrayInterpreter())
+    environment = dict(zip(function.input_nodes, values, strict=True)) | {seed.id: unit}
+    node_values = fold_all(graph, environment, ArrayInterpreter())
     moving = bytearray(len(function.graph))
     for number, dot in dots.items():
         moving[number] = bool(np.any(node_values[dot.id] != 0))

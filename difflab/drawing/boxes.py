@@ -171,8 +171,8 @@ class Boxes:
     def _output(self, position: int) -> DiagramBox:
         """Return the box of an output."""
         name, node = output_labels(self.function)[position], self.function.outputs[position]
-        known = self.values is not None and self.values[node] is not None
-        caption = f"= {short(self.values[node])}" if self.values is not None and known else ""
+        has_value = self.values is not None and self.values[node] is not None
+        caption = f"= {short(self.values[node])}" if self.values is not None and has_value else ""
         value = subscript(self.names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         return DiagramBox(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip)

@@ -271,11 +271,11 @@ def opened(function: Function, names: str | Iterable[str]) -> frozenset[str]:
     (frozenset({'layer_norm'}), frozenset())
     """
     asked = frozenset([names] if isinstance(names, str) else names)
-    known = openable(function)
-    for name in sorted(asked - {ALL, NONE} - known):
+    choices = openable(function)
+    for name in sorted(asked - {ALL, NONE} - choices):
         raise InputError(
             f"nothing in the graph that can be opened is called {name!r}",
-            hint=f"choose from {', '.join([ALL, NONE, *sorted(known)])}",
+            hint=f"choose from {', '.join([ALL, NONE, *sorted(choices)])}",
         )
     if len(asked) > 1 and asked & {ALL, NONE}:
         raise InputError(

@@ -54,13 +54,13 @@ def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
     """
     graph, n = function.graph, len(function.input_nodes)
     names = {node: f"v{position + 1 - n}" for position, node in enumerate(function.input_nodes)}
-    given = display_names(graph.labels, [*function.inputs, *names.values()])
-    generated = FreshNames([*function.inputs, *given.values()])
+    displayed = display_names(graph.labels, [*function.inputs, *names.values()])
+    generated = FreshNames([*function.inputs, *displayed.values()])
     for node in order:
         if graph.opcode[node] == CONSTANT:
             names[node] = constant_text(graph, node)
         elif graph.opcode[node] > CONSTANT:
-            names[node] = given.get(node) or generated.numbered("v")
+            names[node] = displayed.get(node) or generated.numbered("v")
     return names
 
 

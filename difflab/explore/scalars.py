@@ -157,8 +157,8 @@ class _Elements:
         nodes, names = [], []
         for node, name in zip(self.source.outputs, self.source.output_names, strict=True):
             for element in self.values[node].ravel().tolist():
-                known = isinstance(element, Node)
-                nodes.append(element.id if known else self.builder.constant(float(element)))
+                is_node = isinstance(element, Node)
+                nodes.append(element.id if is_node else self.builder.constant(float(element)))
             names += element_names(name, self.graph.shape(node))
         return nodes, names
 

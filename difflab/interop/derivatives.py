@@ -90,8 +90,8 @@ class CompiledOperation:
 
     @cached_property
     def _call(self) -> Compiled:
-        given = self.settings
-        return compile(self.function, given.target, given.threads, dtype=given.dtype)
+        settings = self.settings
+        return compile(self.function, settings.target, settings.threads, dtype=settings.dtype)
 
     def __call__(self, values: Sequence[Any]) -> list[NDArray[Any]]:
         """Return the results on NumPy's arrays; they share no memory with these."""

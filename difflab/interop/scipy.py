@@ -142,13 +142,13 @@ def problem(
     >>> minimize(p.fun, x0, jac=p.jac, hess=p.hess, method="trust-constr").x.round(6)
     array([1., 1.])
     """
-    given = f.function if isinstance(f, Compiled) else f
+    original = f.function if isinstance(f, Compiled) else f
     target, threads = (f.target, f.threads) if isinstance(f, Compiled) else ("auto", None)
-    require_function(given, "problem")
+    require_function(original, "problem")
     require_flag(sparse, "sparse", "problem")
     if target == "cupy":
         raise UnsupportedError("SciPy computes on the host, and the function is compiled for a GPU")
-    function = _of_variables(given, _constants(given, constants), time)
+    function = _of_variables(original, _constants(original, constants), time)
     variables = function.inputs if time is None else function.inputs[1:]
     scipy_problem = SciPyProblem(function, variables, bool(sparse), target, threads)
     if not scipy_problem.n:
@@ -332,13 +332,13 @@ class SciPyProblem:
         )
 
 
-def _constants(f: Function, given: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
+def _constants(f: Function, constants: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
     """Return the value of each constant, checked against its input."""
     shapes = dict(zip(f.inputs, f.input_shapes, strict=True))
     values: dict[str, Any] = {}
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"constants are values by name, not a {type(given).__name__}")
-    for name, value in (given or {}).items():
+    if constants is not None and not isinstance(constants, Mapping):
+        raise InputError(f"constants are values by name, not a {type(constants).__name__}")
+    for name, value in (constants or {}).items():
         if name not in shapes:
             raise InputError(
                 f"constants have a value of {name!r}, which is no input",

@@ -80,17 +80,17 @@ class Parameters:
         PointError
             A parameter without a default has no value.
         """
-        known = (*self.required, *self.optional)
+        names = (*self.required, *self.optional)
         for name in point:
-            if name not in known:
-                raise unknown_name(f"parameter of {self.target}", name, known)
+            if name not in names:
+                raise unknown_name(f"parameter of {self.target}", name, names)
         missing = [name for name in self.required if name not in point]
         if missing:
             raise PointError(
                 f"no value for the parameter {missing[0]!r} of {self.target}",
                 hint=f"--at {missing[0]}=1.5",
             )
-        return {name: point[name] for name in known if name in point}
+        return {name: point[name] for name in names if name in point}
 
     def require_point(self, point: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Return the point.

@@ -139,11 +139,11 @@ def packages(method: object) -> list[str]:
     return entries
 
 
-def sources(module: str, known: str | None = None) -> list[str]:
+def sources(module: str, release: str | None = None) -> list[str]:
     """Return the name of a module outside of difflab with a hash of its source."""
     if module.partition(".")[0] == "difflab":
         return []
-    return [printable(f"{known or module} (source {_source_hash(module)})")]
+    return [printable(f"{release or module} (source {_source_hash(module)})")]
 
 
 def versions(names: Iterable[object]) -> list[str]:

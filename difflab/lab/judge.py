@@ -357,8 +357,8 @@ def in_range(
     for row in rows:
         text = ""
         if faults is not None and _left(row, judge):
-            known = faults.values if row.family is Family.NUMERIC else faults.derivative
-            text = "; ".join(known)
+            texts = faults.values if row.family is Family.NUMERIC else faults.derivative
+            text = "; ".join(texts)
         message = "; ".join(filter(None, (row.message, text)))
         labelled.append(replace(row, dtype=judge.dtype.name, message=message))
         if reported is not None:

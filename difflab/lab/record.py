@@ -179,8 +179,8 @@ def cell_types(*titles: str) -> dict[str, Any]:
     >>> cell_types("method", "operations", "call_seconds")
     {'method': <class 'str'>, 'operations': <class 'int'>, 'call_seconds': <class 'float'>}
     """
-    known = {column.title: column.stored for column in kinds.columns(MethodRow)}
-    return {title: known[title] for title in titles}
+    types = {column.title: column.stored for column in kinds.columns(MethodRow)}
+    return {title: types[title] for title in titles}
 
 
 ERRORS = tuple(column.name for column in STORED if column.judged)

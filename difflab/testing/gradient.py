@@ -221,10 +221,10 @@ def judged_gradient(
     except GradientMismatch as wrong:
         if isinstance(wrong, ImpureFunction) or is_module(f):
             raise
-        given = tuple(map(numbers_of, arguments))
+        values = tuple(map(numbers_of, arguments))
         if gradient is None and not isinstance(wrong, GradientUnjudged):
-            _require_same_graph(f, given)
-        declared = declared_gradient(f, gradient, given, lambda slope: _accepted(check, slope))
+            _require_same_graph(f, values)
+        declared = declared_gradient(f, gradient, values, lambda slope: _accepted(check, slope))
         if declared is None:
             raise
         return declared

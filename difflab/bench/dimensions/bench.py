@@ -111,8 +111,8 @@ class FamilyMeter:
             return {method.name: outcome(error)._asdict() for method in self.methods}
         problem = Problem.of(function, timeout=self.timeout, often=True)
         judge, effort = _Judge.of(function, x), Effort(problem, x)
-        known = {"inputs": function.n, "outputs": function.m}
-        known["function_operations"] = count(function).arithmetic
+        facts = {"inputs": function.n, "outputs": function.m}
+        facts["function_operations"] = count(function).arithmetic
 
         def first(method: Method) -> tuple[Row, measure.MethodCall | None]:
             try:
@@ -125,7 +125,7 @@ class FamilyMeter:
             return row, answer.call if row["status"] == "ok" else None
 
         rows = measure.rows_in_turns(self.methods, first)
-        return {name: {**known, **row} for name, row in rows.items()}
+        return {name: {**facts, **row} for name, row in rows.items()}
 
     def _refuse_larger(self, name: str, n: int, m: int) -> None:
         """Raise if the method timed out at a size that is not larger."""
@@ -179,8 +179,8 @@ class _Judge:
         except DifflabError:
             return cls(direction, None, 0.0)
         doubt = float(np.max(estimate.error, initial=0.0))
-        known = bool(np.isfinite(doubt) and np.all(np.isfinite(estimate.value)))
-        return cls(direction, np.ravel(estimate.value) if known else None, doubt)
+        settled = bool(np.isfinite(doubt) and np.all(np.isfinite(estimate.value)))
+        return cls(direction, np.ravel(estimate.value) if settled else None, doubt)
 
     def judged(self, answer: measure.MethodAnswer) -> Row:
         """Return the status of a Jacobian and the largest relative error along the direction."""

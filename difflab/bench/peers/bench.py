@@ -66,12 +66,12 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Peer]:
     >>> list(contenders(["jax"]))
     ['difflab', 'difflab-python', 'difflab-numpy', 'difflab-native', 'jax']
     """
-    known = peers()
+    available = peers()
     chosen: dict[str, Peer] = {name: Own(name) for name in OWN}
-    for name in known if names is None else names:
-        if name not in known:
-            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(known)}")
-        peer = known[name]
+    for name in available if names is None else names:
+        if name not in available:
+            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(available)}")
+        peer = available[name]
         assert isinstance(peer, Peer)
         if names is not None or peer.missing() is None:
             chosen[name] = peer

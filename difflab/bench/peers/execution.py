@@ -62,8 +62,8 @@ def tasks(
     timeouts: dict[str, str] = {}
     warm: set[str] = set()
     for size in sorted(points):
-        known: dict[str, Answered] = {}
-        ready = partial(_prepared, case, size, budget, known, warm)
+        answers: dict[str, Answered] = {}
+        ready = partial(_prepared, case, size, budget, answers, warm)
         for way in chosen.values():
             source = provenance.source(
                 way.peer,
@@ -133,19 +133,19 @@ def _prepared(
     case: PeerCase,
     points: int,
     budget: float,
-    known: dict[str, Answered],
+    answers: dict[str, Answered],
     warm: set[str],
     way: Way,
 ) -> Answered:
     """Prepare a way once for each size of batch, in a process that has used the package before."""
-    if way.name not in known:
+    if way.name not in answers:
         with cold():
             if way.name not in warm and way.peer.missing() is None:
                 other = PeerCase(parse("exp(t)*t"), np.array([0.5]), "exp(t)*t", "t = 0.5")
                 answered(other, way.peer, points=1, budget=budget)
                 warm.add(way.name)
-            known[way.name] = answered(case, way.peer, points, budget)
-    return known[way.name]
+            answers[way.name] = answered(case, way.peer, points, budget)
+    return answers[way.name]
 
 
 _COLOURS = {
@@ -246,8 +246,8 @@ def _heights(rows: Sequence[SweepRow]) -> dict[str, float]:
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], heights: dict[str, float]) -> None:
-    known = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
-    times = [value for value in known if value] or [1e-6, 1.0]
+    cells = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
+    times = [value for value in cells if value] or [1e-6, 1.0]
     low, high = min(times), max(times)
     # Space for the figures to the right of the marks.
     limits = (low / 2, high * (high / low) ** 0.8 * 2)

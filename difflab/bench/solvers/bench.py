@@ -157,16 +157,16 @@ def _measured(
         call = way.prepare(problem, tolerance)
         call()  # it may compile
         peak, (answer, seconds) = _with_peak(call)
-    known = truths[problem.path]
-    error = _error(answer, known)
+    truth = truths[problem.path]
+    error = _error(answer, truth)
     if not np.isfinite(error):
         raise UnsupportedError("the derivative is nan")
     return {
         "status": "ok",
         "message": "",
         "relative_error": error,
-        "truth_bound": known.bound,
-        "truth": known.how,
+        "truth_bound": truth.bound,
+        "truth": truth.how,
         "steps": answer.steps,
         "seconds": seconds,
         "peak_bytes": peak,

@@ -194,11 +194,11 @@ def _cvodes(adjoint: bool, problem: SolverProblem, tolerance: float) -> Prepared
         "show_eval_warnings": False,
     }  # fmt: skip
     solver = casadi.integrator("solver", "cvodes", system, *span, options)
-    given = casadi.MX.sym("p", len(p))
-    end = solver(x0=y0, p=given)["xf"]
+    symbols = casadi.MX.sym("p", len(p))
+    end = solver(x0=y0, p=symbols)["xf"]
     seeds = casadi.DM.eye(len(y0 if adjoint else p))
-    product = casadi.jtimes(end, given, seeds, adjoint)
-    slope = casadi.Function("slope", [given], [product.T if adjoint else product])
+    product = casadi.jtimes(end, symbols, seeds, adjoint)
+    slope = casadi.Function("slope", [symbols], [product.T if adjoint else product])
     solver(x0=y0, p=p)
     steps = int(solver.stats()["nsteps"])
     return lambda: Answer(np.array(slope(p)), steps)

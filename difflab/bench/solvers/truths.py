@@ -146,7 +146,7 @@ class _Equations:
         where = {variable: k for k, variable in enumerate(variables)}
         own = [where[0, k] for k in range(self.n)]
         # A parameter that is only a bound is no input of the program.
-        given = [where.get((1, j), -1) for j in range(len(self.at))]
+        parameters = [where.get((1, j), -1) for j in range(len(self.at))]
         outputs = self.evaluate(balls)
         for output in outputs:
             if output.fault is not None:
@@ -156,7 +156,7 @@ class _Equations:
             curves: dict[tuple[int, int], Any] = f.curves or {}
             by_x, by_p = (
                 [[arb(curves.get((min(i, k), max(i, k)), 0)) for k in by] for i in own]
-                for by in (own, given)
+                for by in (own, parameters)
             )
             return [arb(f.slopes.get(i, 0)) for i in own], by_x, by_p
         fixed = self.kind == "fixed-point"
@@ -165,7 +165,7 @@ class _Equations:
             [arb(out.slopes.get(k, 0)) - int(fixed and i == j) for j, k in enumerate(own)]
             for i, out in enumerate(outputs)
         ]
-        return values, by_x, [[arb(out.slopes.get(k, 0)) for k in given] for out in outputs]
+        return values, by_x, [[arb(out.slopes.get(k, 0)) for k in parameters] for out in outputs]
 
 
 BITS = 128

@@ -235,9 +235,9 @@ def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
         outputs = casadi.gradient(outputs, x)
     options = {"abstol": tolerance, "error_on_fail": False, "max_iter": MOST_STEPS}
     solver = casadi.rootfinder("solver", "newton", {"x": x, "p": p, "g": outputs}, options)
-    given = casadi.MX.sym("p", len(flat.at))
-    root = solver(x0=flat.start, p=given)["x"]
-    slope = casadi.Function("slope", [given], [casadi.jacobian(root, given)])
+    parameters = casadi.MX.sym("p", len(flat.at))
+    root = solver(x0=flat.start, p=parameters)["x"]
+    slope = casadi.Function("slope", [parameters], [casadi.jacobian(root, parameters)])
     solver(x0=flat.start, p=flat.at)
     if not solver.stats()["success"]:
         raise ConvergenceError("CasADi's rootfinder does not converge")

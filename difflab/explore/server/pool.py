@@ -52,11 +52,11 @@ class Pool:
         closing: Callable[[], bool] = lambda: False,
     ) -> None:
         self.seconds, self.memory, self.closing = seconds, memory, closing
-        known = multiprocessing.get_all_start_methods()
+        start_methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context(
-            "forkserver" if "forkserver" in known else "spawn"
+            "forkserver" if "forkserver" in start_methods else "spawn"
         )
-        if "forkserver" in known:
+        if "forkserver" in start_methods:
             self._context.set_forkserver_preload(["difflab.explore.server.app"])
         self._idle = asyncio.Semaphore(processes)
         self._waiting = 0

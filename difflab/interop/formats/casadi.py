@@ -110,15 +110,15 @@ class _InstructionReader:
         rules = _rules()
         for k in range(f.n_instructions()):
             code, to = f.instruction_id(k), f.instruction_output(k)
-            given = f.instruction_input(k)
+            operands = f.instruction_input(k)
             if code == casadi.OP_INPUT:
-                work[to[0]] = self.elements[given[0]][given[1]]
+                work[to[0]] = self.elements[operands[0]][operands[1]]
             elif code == casadi.OP_CONST:
                 work[to[0]] = self._constant(f.instruction_constant(k))
             elif code == casadi.OP_OUTPUT:
-                self.results[to[0]][to[1]] = work[given[0]]
+                self.results[to[0]][to[1]] = work[operands[0]]
             elif code in rules:
-                work[to[0]] = rules[code](*[work[slot] for slot in given])
+                work[to[0]] = rules[code](*[work[slot] for slot in operands])
             else:
                 raise InputError(
                     f"difflab does not read CasADi's {_name(casadi, code)}", hint=_WITHOUT_CALLS

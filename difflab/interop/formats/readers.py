@@ -215,8 +215,8 @@ def _require_same(
     function: Function, source: ReaderSource, values: list[Array], theirs: Sequence[Any]
 ) -> None:
     """Raise an error if the graph has another value than its source at a point."""
-    given = [np.asarray(value, dtype=np.float64) for value in values]
-    ours = [np.asarray(value, dtype=np.float64) for value in _computed(function, given)]
+    inputs = [np.asarray(value, dtype=np.float64) for value in values]
+    ours = [np.asarray(value, dtype=np.float64) for value in _computed(function, inputs)]
     if len(theirs) != len(ours):
         raise GraphMismatchError(
             f"{source.library} returns {counted(len(theirs), 'output')}, the reading {len(ours)}"
@@ -237,7 +237,7 @@ def _require_same(
         for _, actual, expected in pairs
     ):
         return
-    moved = [_computed(function, given, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
+    moved = [_computed(function, inputs, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
     for k, actual, expected in pairs:
         with np.errstate(all="ignore"):
             spread = np.max([np.abs(run[k] - actual) for run in moved], axis=0)
@@ -251,9 +251,9 @@ def _computed(
     function: Function, values: Sequence[Array], interpreter: ArrayInterpreter | None = None
 ) -> list[Any]:
     rounding = interpreter if isinstance(interpreter, RandomRounding) else None
-    given = values if rounding is None else [rounding.moved(value) for value in values]
+    inputs = values if rounding is None else [rounding.moved(value) for value in values]
     with np.errstate(all="ignore"):
-        outputs = evaluate(function, given, interpreter or ArrayInterpreter())
+        outputs = evaluate(function, inputs, interpreter or ArrayInterpreter())
     return [
         np.broadcast_to(value, shape)
         for value, shape in zip(outputs, function.output_shapes, strict=True)

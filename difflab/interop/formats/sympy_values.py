@@ -32,14 +32,14 @@ class SympyValues:
         """Return an array for each expression, with nan where it is not real."""
         import sympy
 
-        given = {
+        point = {
             symbol: _number(value[()]) if value.ndim == 0 else _matrix(value)
             for symbol, value in zip(self.symbols, values, strict=True)
         }
         value_of = ExpressionFold(
-            lambda expression: () if expression in given else expression.args,
+            lambda expression: () if expression in point else expression.args,
             lambda expression, values: (
-                given[expression] if expression in given else _computed(expression, values)
+                point[expression] if expression in point else _computed(expression, values)
             ),
         )
         arrays = []

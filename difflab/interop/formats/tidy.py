@@ -138,12 +138,12 @@ def _order(function: Function) -> list[int]:
     That is the order of their first appearance, but for the factors of products.
     """
     graph, ordered = function.graph, sorted(function.input_nodes)
-    known: set[frozenset[int]] = set()
+    seen: set[frozenset[int]] = set()
     for node in np.flatnonzero(graph.applies(multiply)).tolist():
         first, second = (_base(graph, factor) for factor in graph.arguments(node))
         pair = frozenset((first, second))
-        if pair not in known and len(pair.intersection(ordered)) == 2:
-            known.add(pair)
+        if pair not in seen and len(pair.intersection(ordered)) == 2:
+            seen.add(pair)
             if ordered.index(first) > ordered.index(second):
                 ordered.remove(first)
                 ordered.insert(ordered.index(second), first)

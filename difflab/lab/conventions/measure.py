@@ -88,8 +88,8 @@ class Conventions:
         mine = {package.name for package in self.packages}
         packages = [*self.packages, *(each for each in older.packages if each.name not in mine)]
         results = [*self.results, *(each for each in older.results if each.package not in mine)]
-        known = {package.name for package in packages}
-        reasons = {name: why for name, why in self.left_out.items() if name not in known}
+        names = {package.name for package in packages}
+        reasons = {name: why for name, why in self.left_out.items() if name not in names}
         return Conventions(packages, results, reasons)
 
     def to_json(self) -> str:
@@ -193,18 +193,18 @@ def measure(
 
 def _selected(names: Sequence[str] | None) -> tuple[dict[str, str], list[Peer]]:
     """Return why peers are left out, and those that run."""
-    known = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
+    by_name = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
     for name in names or ():
-        if name not in known:
-            hint = did_you_mean(name, known, spelled=str) or f"there are {', '.join(known)}"
+        if name not in by_name:
+            hint = did_you_mean(name, by_name, spelled=str) or f"there are {', '.join(by_name)}"
             raise InputError(f"there is no peer '{name}'", hint=hint)
     left_out, running = {}, []
-    for name in known if names is None else names:
-        reason = known[name].missing() or (NAMED_ONLY.get(name, "") if names is None else "")
+    for name in by_name if names is None else names:
+        reason = by_name[name].missing() or (NAMED_ONLY.get(name, "") if names is None else "")
         if reason:
             left_out[name] = reason
         else:
-            running.append(known[name])
+            running.append(by_name[name])
     return left_out, running
 
 

@@ -357,8 +357,8 @@ class _Work:
         for index, candidate in enumerate(self._candidates):
             row = row_of(self._function, candidate, index, self._sample, judged, suspects)
             row = in_range_over(row, self._problem.function, self._problem.order, candidate.dtype)
-            known = candidate.dtype is DOUBLE and candidate.derivative is not None
-            if row.worst is not None and row.worst.verdict != "declared" and known:
+            comparable = candidate.dtype is DOUBLE and candidate.derivative is not None
+            if row.worst is not None and row.worst.verdict != "declared" and comparable:
                 node = losing_node(candidate.method, self._problem, row.worst)
                 row = replace(row, worst=replace(row.worst, node=node))
             rows.append(row)

@@ -94,8 +94,8 @@ class Search:
             points = self._box.points(part)
             truth = self._truths(points)
             if self._usual is None:
-                known = np.isfinite(truth).all(axis=(1, 2))
-                self._usual = np.median(np.abs(truth[known]), axis=0) if known.any() else None
+                resolved = np.isfinite(truth).all(axis=(1, 2))
+                self._usual = np.median(np.abs(truth[resolved]), axis=0) if resolved.any() else None
             for index in range(len(self._methods)):
                 self._rank(index, part, points, truth)
             self.evaluated += len(part)

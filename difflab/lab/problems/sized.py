@@ -127,9 +127,9 @@ def _value(
     elif least is not None and value < least:
         fault = f"at least {least}"
     if fault:
-        given = ", ".join(f"{name} = {texts[name]}" for name in dict.fromkeys(used))
+        sizes = ", ".join(f"{name} = {texts[name]}" for name in dict.fromkeys(used))
         raise InputError(
-            f"{text[start:end]} is {value:.15g} for {given}; the {role.value} must be {fault}",
+            f"{text[start:end]} is {value:.15g} for {sizes}; the {role.value} must be {fault}",
             text=text,
             span=(start, end),
             hint="choose other sizes, or floor(…), max(…, 1)",
@@ -279,8 +279,8 @@ def python_family(key: str, build: Callable[..., Any], parameters: Sequence[str]
         )
 
     def member(n: int, m: int) -> Member:
-        given = {"n": n, "m": m}
-        return _recorded(key, build(**{name: given[name] for name in parameters}))
+        sizes = {"n": n, "m": m}
+        return _recorded(key, build(**{name: sizes[name] for name in parameters}))
 
     return Family(key, tuple(size for size in SIZES if size in parameters), member)
 
@@ -292,8 +292,8 @@ def _recorded(key: str, built: Any) -> Member:
             f"{key} must return a function and its example arguments",
             hint="return function, (argument, argument)",
         )
-    function, given = built
-    arguments = given if isinstance(given, tuple) else (given,)
+    function, inputs = built
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     arrays = [np.asarray(argument, dtype=float64) for argument in arguments]
     if not isinstance(function, Function):
         function = trace(function, *arrays)

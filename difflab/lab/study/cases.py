@@ -125,10 +125,10 @@ class Case:
     @classmethod
     def of_record(cls, record: Record, **changed: Any) -> Self:
         """Return the case of a record, with the methods, or other fields, that are given."""
-        known = {"methods": (), "domain": Domain.of_record(record)}
-        known["point"] = unpacked_json(record["point"])
+        values = {"methods": (), "domain": Domain.of_record(record)}
+        values["point"] = unpacked_json(record["point"])
         own: Record = {item.name: record.get(item.name) for item in fields(cls)}
-        return cls(**{**own, **known, **changed})
+        return cls(**{**own, **values, **changed})
 
     def record(self) -> Record:
         """Return the columns of a record that state the case."""

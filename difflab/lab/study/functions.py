@@ -225,13 +225,13 @@ class KeyLocations:
 
         A key that does not stand in the document has the location of the table around it.
         """
-        known = (*path, 0) if (*path, 0) in self._spans else path  # an array of tables
-        while known and known not in self._spans:
-            known = known[:-1]
+        nearest = (*path, 0) if (*path, 0) in self._spans else path  # an array of tables
+        while nearest and nearest not in self._spans:
+            nearest = nearest[:-1]
         message = f"{_name(path)}: {message}" if path else message
-        if not known:
+        if not nearest:
             return InputError(message, hint=hint)
-        return SourceLocation(self._text, self._spans[known]).error(InputError, message, hint)
+        return SourceLocation(self._text, self._spans[nearest]).error(InputError, message, hint)
 
 
 def _name(path: KeyPath) -> str:

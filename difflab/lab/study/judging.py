@@ -232,13 +232,13 @@ def sources(cases: Sequence[Case]) -> dict[str, Source]:
     return {method.name: source(method) for method in methods}
 
 
-def keys(case: Case, known: Mapping[str, Source]) -> dict[str, str]:
+def keys(case: Case, provenance: Mapping[str, Source]) -> dict[str, str]:
     """Return the key of the record of each method of a case, by the method's name.
 
     It is a hash of what is differentiated, the settings, and what produces the record.
     """
     return {
-        name: digest({"case": case.key, "method": name, "source": dict(known[name])})
+        name: digest({"case": case.key, "method": name, "source": dict(provenance[name])})
         for name in case.methods
     }
 
@@ -271,7 +271,7 @@ def records(
     result: Judged,
     times: Mapping[str, Times],
     wanted: Mapping[str, str],
-    known: Mapping[str, Source],
+    provenance: Mapping[str, Source],
 ) -> list[Record]:
     """Return the records of the methods `wanted`, a mapping of names to keys."""
     rows = {} if result.comparison is None else {row.name: row for row in result.comparison.methods}
@@ -297,7 +297,7 @@ def records(
                 **_figures(row, result.failure),
                 "blocks": packed_json(times[name].blocks if name in times else []),
                 "comparison": single,
-                **{column: known[name][column] for column in MACHINE},
+                **{column: provenance[name][column] for column in MACHINE},
             }
         )
     return made

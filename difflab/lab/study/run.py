@@ -59,8 +59,8 @@ class Plan:
     def records(self, case: Case, wanted: Mapping[str, str]) -> list[Record]:
         """Compute the records `wanted` of a case, a mapping of methods to keys."""
         if case.version != THIS:
-            interpreter, known = self.study.versions[case.version], self.sources[case.version]
-            return records_of_version(self.study.name, case, interpreter, wanted, known)
+            interpreter, provenance = self.study.versions[case.version], self.sources[case.version]
+            return records_of_version(self.study.name, case, interpreter, wanted, provenance)
         result = judged(case, [*wanted])
         names = to_time(case, result)
         return self.made(case, result, timed(case, names) if names else {}, wanted)
@@ -69,20 +69,21 @@ class Plan:
         self, case: Case, result: Judged, times: Mapping[str, Times], wanted: Mapping[str, str]
     ) -> list[Record]:
         """Return the records `wanted` of a case that was judged and timed."""
-        known = self.sources[case.version]
-        return records(self.study.name, case, result, times, wanted, known)
+        provenance = self.sources[case.version]
+        return records(self.study.name, case, result, times, wanted, provenance)
 
 
 def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
     """Return the plan of a study; `here` is the source of its records, if not this process's."""
-    known: dict[str, Mapping[str, Source]] = {THIS: here or sources(study.cases)}
+    provenance: dict[str, Mapping[str, Source]] = {THIS: here or sources(study.cases)}
     for name, interpreter in study.versions.items():
         if any(case.version == name for case in study.cases):
-            known[name] = other_sources(name, interpreter, study.cases)
+            provenance[name] = other_sources(name, interpreter, study.cases)
     works = [
-        Work(case, case.key, case.label, keys(case, known[case.version])) for case in study.cases
+        Work(case, case.key, case.label, keys(case, provenance[case.version]))
+        for case in study.cases
     ]
-    return Plan(study, works, known)
+    return Plan(study, works, provenance)
 
 
 def run(

@@ -80,7 +80,7 @@ def records_of_version(
     case: Case,
     interpreter: Path,
     wanted: Mapping[str, str],
-    known: Mapping[str, Source],
+    provenance: Mapping[str, Source],
 ) -> list[Record]:
     """Return the records of the methods `wanted` of a case, computed by another version.
 
@@ -107,7 +107,7 @@ def records_of_version(
                 times[row.name].prepare.extend(row.prepare_samples)
                 times[row.name].peak_bytes = row.peak_bytes
     timed = {name: each for name, each in times.items() if each.blocks}
-    return records(study, case, result, timed, wanted, known)
+    return records(study, case, result, timed, wanted, provenance)
 
 
 def _start(interpreter: Path) -> list[str]:

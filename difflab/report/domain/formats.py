@@ -75,9 +75,9 @@ def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
     by_name["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
     for name in _ERRORS:
         sizes = np.concatenate([getattr(each, name) for each in result.judged])
-        known = sizes.astype(object)
-        known[np.isneginf(sizes)] = None
-        by_name[f"{name.removesuffix('s')}_error"] = known
+        errors = sizes.astype(object)
+        errors[np.isneginf(sizes)] = None
+        by_name[f"{name.removesuffix('s')}_error"] = errors
     by_name["message"] = np.concatenate([_messages(each) for each in result.judged])
     return by_name
 

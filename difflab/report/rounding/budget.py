@@ -81,8 +81,8 @@ def _section(part: Budget) -> Section:
 
 def _operation(each: Contribution) -> str:
     """Return the operation in the source, after its name where that is another one."""
-    known = each.operation in each.text or not each.operation.isidentifier()
-    return each.text if known else f"{each.operation}: {each.text}"
+    is_named = each.operation in each.text or not each.operation.isidentifier()
+    return each.text if is_named else f"{each.operation}: {each.text}"
 
 
 def _share(share: float) -> str:

@@ -130,8 +130,8 @@ class GradientCheck:
         if self.gradient is None:
             units = np.eye(outputs.m)
             return np.array([pulled(self.f, point, outputs, unit) for unit in units])
-        given = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
-        return point.rows(given, outputs)
+        gradient = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
+        return point.rows(gradient, outputs)
 
     def column(self, index: int) -> Array:
         """Return the Jacobian under test with respect to one number, ``(m,)``."""

@@ -86,15 +86,15 @@ class OfSeveral:
         """Return the result for the arguments."""
         return self.function(*(arguments[name] for name in self.names))
 
-    def gradient(self, given: Any) -> Any:
+    def gradient(self, gradient: Any) -> Any:
         """Return the gradient under test, of a part for each argument, as one of the dict."""
-        if given is None:
+        if gradient is None:
             return None
-        if not callable(given):
-            return self._parts(given)
+        if not callable(gradient):
+            return self._parts(gradient)
 
         def parts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-            return self._parts(given(*(arguments[name] for name in self.names)))
+            return self._parts(gradient(*(arguments[name] for name in self.names)))
 
         return parts
 
@@ -160,15 +160,15 @@ def of_chosen(
         raise InputError(f"argnums={argnums!r} must name each argument once, and at least one")
     names = list(named_arguments(f, values))
 
-    def whole(given: Sequence[Any]) -> list[Any]:
+    def whole(args: Sequence[Any]) -> list[Any]:
         arguments = [_copied(value) for value in values]
-        for k, value in zip(chosen, given, strict=True):
+        for k, value in zip(chosen, args, strict=True):
             arguments[k] = value
         return arguments
 
     @wraps(f, updated=())
-    def function(*given: Any) -> Any:
-        return f(*whole(given))
+    def function(*args: Any) -> Any:
+        return f(*whole(args))
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(names[k], kind) for k in chosen]
@@ -185,8 +185,8 @@ def of_chosen(
             )
         return result[0]
 
-    def slope(*given: Any) -> Any:
-        return one(gradient(*whole(given)))
+    def slope(*args: Any) -> Any:
+        return one(gradient(*whole(args)))
 
     derivative = slope if callable(gradient) else None if gradient is None else one(gradient)
     return function, derivative, tuple(values[k] for k in chosen)

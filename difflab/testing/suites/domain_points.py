@@ -135,7 +135,7 @@ def _kinks(function: Function, bases: list[Packed]) -> list[Packed]:
     kinks = [packed for packed in bases if np.any(_switches(function, packed) == 0)]
     for first, second in permutations(bases, 2):
         for kink in _changes(function, first, second):
-            if not any(np.array_equal(kink, known) for known in kinks):
+            if not any(np.array_equal(kink, other) for other in kinks):
                 kinks.append(kink)
         if len(kinks) >= _FOUND:
             break

@@ -121,8 +121,8 @@ class _CoreReader:
         inputs = self._arguments(arguments)
         self._push(self._expression, body)
         while self.work:
-            step, given = self.work.pop()
-            step(*given)
+            step, args = self.work.pop()
+            step(*args)
         reserved = [*self.builder.names.values(), *self.builder.labels.values()]
         names = output_names([None], reserved)
         return Function.build(self.builder, inputs, [self.values[0].id], names)
@@ -161,10 +161,10 @@ class _CoreReader:
 
     def _context(self, properties: Mapping[str, Expression]) -> str:
         """Return the precision of a context, which is that around it if none is stated."""
-        for name, known in NEUTRAL.items():
+        for name, supported in NEUTRAL.items():
             value = properties.get(name)
-            if value is not None and not (isinstance(value, Atom) and value.text == known):
-                fail(self.text, value, f"difflab computes with {name} {known}")
+            if value is not None and not (isinstance(value, Atom) and value.text == supported):
+                fail(self.text, value, f"difflab computes with {name} {supported}")
         precision = properties.get(":precision", properties.get(":type"))
         if precision is None:
             return self.precision
@@ -175,8 +175,8 @@ class _CoreReader:
 
     # --- steps ----------------------------------------------------------------------------
 
-    def _push(self, step: Callable[..., None], *given: Any) -> None:
-        self.work.append((step, given))
+    def _push(self, step: Callable[..., None], *args: Any) -> None:
+        self.work.append((step, args))
 
     def _expression(self, expression: Expression) -> None:
         if isinstance(expression, Atom):

@@ -227,14 +227,14 @@ def _with_part(x: Any, part: Any, *starts: Any) -> Any:
 # --- matrices ---------------------------------------------------------------------------------
 
 
-def _triangular(a: Any, b: Any, *, lower: bool, **given: Any) -> Any:
+def _triangular(a: Any, b: Any, *, lower: bool, **params: Any) -> Any:
     """Solve with a triangle of a matrix."""
     a = np.tril(a) if lower else np.triu(a)
-    if given["unit_diagonal"]:
+    if params["unit_diagonal"]:
         eye = np.eye(a.shape[-1])
         a = a * (1.0 - eye) + eye
-    a = np.matrix_transpose(a) if given["transpose_a"] else a
-    if given["left_side"]:
+    a = np.matrix_transpose(a) if params["transpose_a"] else a
+    if params["left_side"]:
         return np.linalg.solve(a, b)
     turned = np.linalg.solve(np.matrix_transpose(a), np.matrix_transpose(b))
     return np.matrix_transpose(turned)

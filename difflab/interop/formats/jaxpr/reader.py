@@ -278,10 +278,12 @@ def from_jax(fun: Any, *examples: Any, verify: bool = True) -> Function:
 
 
 def _of_jaxpr(jax: Any, closed: Any, verify: bool) -> Function:
-    known = getattr(closed.jaxpr, "debug_info", None)
+    debug_info = getattr(closed.jaxpr, "debug_info", None)
     names = FreshNames()
-    given = getattr(known, "arg_names", None) or [f"x{k + 1}" for k in range(len(closed.in_avals))]
-    labels = [names.fresh(cleaned_name(name).rstrip("_")) for name in given]
+    arg_names = getattr(debug_info, "arg_names", None) or [
+        f"x{k + 1}" for k in range(len(closed.in_avals))
+    ]
+    labels = [names.fresh(cleaned_name(name).rstrip("_")) for name in arg_names]
     shapes = [np.zeros(aval.shape) for aval in closed.in_avals]
     read = _traced(lambda *args: tuple(_evaluated(jax, closed, args)), labels, shapes)
     return verified(read, _source(jax, closed)) if verify and not closed.effects else read
@@ -326,12 +328,12 @@ def _source(jax: Any, closed: Any) -> ReaderSource:
 def _rounding(jax: Any, closed: Any) -> float:
     """Return the rounding of the coarsest floats of a jaxpr and of those that it holds."""
     coarsest = 0.0
-    waiting, known = [closed.jaxpr], set()
+    waiting, seen = [closed.jaxpr], set()
     while waiting:
         jaxpr = waiting.pop()
-        if id(jaxpr) in known:
+        if id(jaxpr) in seen:
             continue
-        known.add(id(jaxpr))
+        seen.add(id(jaxpr))
         for step in jaxpr.eqns:
             kinds = [getattr(var.aval, "dtype", None) for var in step.outvars]
             floats = [kind for kind in kinds if kind and jax.numpy.issubdtype(kind, np.floating)]

@@ -91,15 +91,15 @@ def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
 
 def _definition(closed: Any) -> tuple[str, str]:
     """Return the name of the function that a jaxpr is, and the file that defines it."""
-    known = getattr(closed.jaxpr, "debug_info", None)
-    name, _, path = (getattr(known, "func_src_info", None) or "").partition(" at ")
+    debug_info = getattr(closed.jaxpr, "debug_info", None)
+    name, _, path = (getattr(debug_info, "func_src_info", None) or "").partition(" at ")
     return name, path
 
 
 def _bound(step: Any, operands: Sequence[Any]) -> Sequence[Any]:
     """Return the results of a call by JAX, which knows its rules."""
-    given = step.primitive.get_bind_params(step.params)
-    functions, params = given if isinstance(given, tuple) else ((), given)  # before JAX 0.10
+    bound = step.primitive.get_bind_params(step.params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10
     results: Sequence[Any] = step.primitive.bind(*functions, *operands, **params)
     return results
 
@@ -157,14 +157,14 @@ class _Call:
 
         def jvp(ctx: Any, *dots: Any) -> tuple[Any, ...]:
             args = ctx.saved_tensors
-            given = [dots[self.traced.index(k)] for k in self.smooth]
-            tangents = iter(self._rule("jvp", args, given))
+            smooth_dots = [dots[self.traced.index(k)] for k in self.smooth]
+            tangents = iter(self._rule("jvp", args, smooth_dots))
             return tuple(next(tangents) if smooth else None for smooth in self.outputs)
 
         def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
             args = ctx.saved_tensors
-            given = [bar for bar, smooth in zip(bars, self.outputs, strict=True) if smooth]
-            cotangents = dict(zip(self.smooth, self._rule("vjp", args, given), strict=True))
+            smooth_bars = [bar for bar, smooth in zip(bars, self.outputs, strict=True) if smooth]
+            cotangents = dict(zip(self.smooth, self._rule("vjp", args, smooth_bars), strict=True))
             return tuple(cotangents.get(k) for k in self.traced)
 
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
@@ -179,14 +179,14 @@ class _Call:
             operands[position] = value
         return operands
 
-    def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def _rule(self, kind: str, args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """Return tangents of the outputs, or cotangents of the operands."""
         jax = require("jax")
         if kind not in self.known:
             with jax.enable_x64(self.wide):  # the rule is code that runs again
                 self.known[kind] = self._recorded(jax, kind)
         with jax.enable_x64(True), np.errstate(all="ignore"):
-            return self.run(self.known[kind], [*self._filled(self.traced, args), *given])
+            return self.run(self.known[kind], [*self._filled(self.traced, args), *values])
 
     def _recorded(self, jax: Any, kind: str) -> Any:
         """Return a rule as a jaxpr of the operands, and of tangents or cotangents."""

@@ -77,8 +77,8 @@ def _formula(compute: str | Callable[..., Any]) -> Spelling:
 
     def spell(model: Emitter, names: Sequence[str], *_: Any, **__: Any) -> str:
         function = formula()
-        given = dict(zip(function.input_nodes, names, strict=True))
-        output: str = fold(function.graph, given, function.outputs, _Steps(model))[0]
+        environment = dict(zip(function.input_nodes, names, strict=True))
+        output: str = fold(function.graph, environment, function.outputs, _Steps(model))[0]
         return output
 
     return spell

@@ -117,10 +117,10 @@ def _source(onnx: Any, reader: _Model) -> ReaderSource:
     def call(values: list[Any]) -> list[Any]:
         if not evaluator:
             evaluator.append(ReferenceEvaluator(reader.model))
-        given = {
+        feeds = {
             name: value for name, value in zip(names, values, strict=True) if name not in fixed
         }
-        outputs: list[Any] = evaluator[0].run(None, given)
+        outputs: list[Any] = evaluator[0].run(None, feeds)
         return outputs
 
     convert = onnx.helper.tensor_dtype_to_np_dtype
@@ -160,9 +160,11 @@ class _Model:
             if entry.name not in stored:
                 self._input(entry.name, self._shape(entry))
         if self.shapes:
-            known = ", ".join(entry.name for entry in self.graph.input)
+            accepted = ", ".join(entry.name for entry in self.graph.input)
             unknown = next(iter(self.shapes))
-            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {known}")
+            raise InputError(
+                f"the model has no input {unknown!r}", hint=f"its inputs are {accepted}"
+            )
         for name, tensor in stored.items():
             self.numbers[name] = self._stored(tensor)
             if self.parameters and self.numbers[name].dtype.kind == "f":
@@ -211,10 +213,10 @@ class _Model:
     def rounding(self) -> float:
         """Return the rounding of the coarsest floats of the model; attributes are float32."""
         kinds = self.onnx.TensorProto
-        known = {kinds.FLOAT: 2.0**-23, kinds.FLOAT16: 2.0**-10, kinds.BFLOAT16: 2.0**-7}
-        eps = max([2.0**-52, *(known.get(kind, 0.0) for kind in self.elements.values())])
+        eps_by_kind = {kinds.FLOAT: 2.0**-23, kinds.FLOAT16: 2.0**-10, kinds.BFLOAT16: 2.0**-7}
+        eps = max([2.0**-52, *(eps_by_kind.get(kind, 0.0) for kind in self.elements.values())])
         if any(has_float_attributes(self.onnx, step, self.opset) for step in self.graph.node):
-            eps = max(eps, known[kinds.FLOAT])
+            eps = max(eps, eps_by_kind[kinds.FLOAT])
         return eps
 
     def _input(self, name: str, shape: Sequence[int]) -> None:
@@ -225,19 +227,19 @@ class _Model:
 
     def _shape(self, entry: Any) -> Sequence[int]:
         """Return the shape of an input, as given or as the model states it."""
-        given = self.shapes.pop(entry.name, None)
+        shape = self.shapes.pop(entry.name, None)
         kind = entry.type.tensor_type
         if not entry.type.HasField("tensor_type") or kind.elem_type not in self._numeric:
             raise InputError(f"the input {entry.name!r} of the model is no tensor of real numbers")
         declared = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
         if any(size is not None and size < 0 for size in declared):
             raise InputError(f"the model states a negative size of its input {entry.name!r}")
-        if given is not None:
+        if shape is not None:
             try:
-                sizes = tuple(int(size) for size in given)
+                sizes = tuple(int(size) for size in shape)
             except (TypeError, ValueError):
                 raise InputError(
-                    f"the shape of {entry.name!r} is a tuple of integers, not {given!r}"
+                    f"the shape of {entry.name!r} is a tuple of integers, not {shape!r}"
                 ) from None
             pairs = zip(sizes, declared, strict=False)
             if min(sizes, default=0) < 0 or (
@@ -306,8 +308,8 @@ class _Model:
             sizes = self.value(inputs[0]).shape
             self.numbers[step.output[0]] = np.array(sizes, dtype=np.int64)
             return True
-        known = all(name in self.numbers and name not in self.values for name in inputs if name)
-        if not known or any(a.HasField("g") for a in step.attribute):
+        static = all(name in self.numbers and name not in self.values for name in inputs if name)
+        if not static or any(a.HasField("g") for a in step.attribute):
             return False
         self._check_size(location, step, inputs)
         from onnx.reference import ReferenceEvaluator

@@ -33,23 +33,23 @@ def check_model(onnx: Any, model: Any, opset: int, elements: dict[str, int]) -> 
     InputError
         The message names the value or the node.
     """
-    known = onnx.defs.onnx_opset_version()
-    if not 1 <= opset <= known:
+    newest = onnx.defs.onnx_opset_version()
+    if not 1 <= opset <= newest:
         raise InputError(
-            f"the model has the opset {opset}, and the installed onnx knows those up to {known}",
-            hint="install a later onnx" if opset > known else None,
+            f"the model has the opset {opset}, and the installed onnx knows those up to {newest}",
+            hint="install a later onnx" if opset > newest else None,
         )
     graph = model.graph
     if not graph.output:
         raise InputError("the model has no output")
     for tensor in graph.sparse_initializer:
         raise InputError(f"the model stores {tensor.values.name!r} as a sparse tensor")
-    given = {entry.name for entry in graph.input} | {tensor.name for tensor in graph.initializer}
+    provided = {entry.name for entry in graph.input} | {tensor.name for tensor in graph.initializer}
     _require_once((entry.name for entry in graph.input), "input")
     _require_once((tensor.name for tensor in graph.initializer), "stored tensor")
     _require_once((entry.name for entry in graph.output), "output")
     computed = [name for step in graph.node for name in step.output if name]
-    _require_once(_after(given, computed), "value")
+    _require_once(_after(provided, computed), "value")
     own = {(function.domain, function.name) for function in model.functions}
     for position, step in enumerate(graph.node):
         if (step.domain, step.op_type) in own:
@@ -61,19 +61,19 @@ def check_model(onnx: Any, model: Any, opset: int, elements: dict[str, int]) -> 
             _check_node(onnx, position, step, opset, elements)
 
 
-def _after(given: Iterable[str], computed: Iterable[str]) -> Iterator[str]:
-    yield from given
+def _after(provided: Iterable[str], computed: Iterable[str]) -> Iterator[str]:
+    yield from provided
     yield from computed
 
 
 def _require_once(names: Iterable[str], what: str) -> None:
-    known: set[str] = set()
+    seen: set[str] = set()
     for name in names:
         if not name:
             raise InputError(f"the model has an {what} without a name")
-        if name in known:
+        if name in seen:
             raise InputError(f"the model defines the {what} {name!r} twice")
-        known.add(name)
+        seen.add(name)
 
 
 def _check_node(onnx: Any, position: int, step: Any, opset: int, elements: dict[str, int]) -> None:
@@ -98,19 +98,19 @@ def _check_node(onnx: Any, position: int, step: Any, opset: int, elements: dict[
 
 
 def _check_attributes(location: str, step: Any, schema: Any) -> None:
-    known: set[str] = set()
+    seen: set[str] = set()
     for attribute in step.attribute:
         name = attribute.name
         formal = schema.attributes.get(name)
         if formal is None:
             raise InputError(f"{location} has the attribute {name!r}, and the operator none of it")
-        if name in known:
+        if name in seen:
             raise InputError(f"{location} has the attribute {name!r} twice")
-        known.add(name)
+        seen.add(name)
         if attribute.ref_attr_name or attribute.type != formal.type.value:
             raise InputError(f"{location} has an attribute {name!r} that is no {formal.type.name}")
     for name, formal in schema.attributes.items():
-        if formal.required and name not in known:
+        if formal.required and name not in seen:
             raise InputError(f"{location} lacks the attribute {name!r}")
 
 

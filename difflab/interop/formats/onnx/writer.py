@@ -167,8 +167,8 @@ class Writer:
         shape, shapes = self.graph.shape(node), [self.graph.shape(arg) for arg in args]
         if 0 in shape:  # onnxruntime expands to one element what has none
             return self._tensor(np.zeros(shape, dtype=np.bool_ if row.boolean else self.dtype))
-        given = [self.values[arg] for arg in args]
-        return spell(self, given, shapes, shape, **self.graph.params(node))
+        names = [self.values[arg] for arg in args]
+        return spell(self, names, shapes, shape, **self.graph.params(node))
 
     def _result(self, node: int, label: str) -> None:
         """Give an output its name; a truth value becomes a number."""

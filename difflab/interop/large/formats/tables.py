@@ -150,11 +150,11 @@ class ParquetPoints:
         self._parquet = require("pyarrow.parquet", "large")
         file = self._opened()
         self._metadata = file.metadata
-        known = file.schema_arrow
-        self._columns = [known.names[i] for i in chosen_columns(known.names, names, str(path))]
+        schema = file.schema_arrow
+        self._columns = [schema.names[i] for i in chosen_columns(schema.names, names, str(path))]
         types = require("pyarrow", "large").types
         for name in self._columns:
-            kind = known.field(name).type
+            kind = schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise PointError(f"column {name!r} of {path} holds {kind}, not real numbers")
         sizes = [self._metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
@@ -162,9 +162,9 @@ class ParquetPoints:
         self.count: int = self._starts[-1]
         self.grain = max([*sizes, 1])
 
-    def _opened(self, **known: Any) -> Any:
+    def _opened(self, **options: Any) -> Any:
         try:
-            return self._parquet.ParquetFile(self.path, **known)
+            return self._parquet.ParquetFile(self.path, **options)
         except Exception as error:  # what a damaged file raises differs by where it is damaged
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
 
