@@ -151,15 +151,15 @@ def steps(per_decade: int = 8) -> tuple[float, ...]:
 
 def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
     """Yield one task for each formula and step, and one for each method with its own step."""
-    provenance_of = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
-    source = provenance_of()
+    source_of = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
+    source = source_of()
     for name, formula in FORMULAS.items():
         if formula.quotient is _complex_step and not _analytic(case.function):
             continue
         for h in grid:
             yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure, made = partial(_chosen, case, method), provenance_of(method, timeout=TIMEOUT)
+        measure, made = partial(_chosen, case, method), source_of(method, timeout=TIMEOUT)
         yield trial(_key(case, name, None), measure, made)
 
 

@@ -126,13 +126,10 @@ def _colours() -> str:
     """Return the colours as variables, light and dark."""
     schemes = []
     for colours in (LIGHT, DARK):
-        variables = [f"--{role}: {colours[name]};" for role, name in _ROLES.items()]
+        custom = [f"--{role}: {colours[name]};" for role, name in _ROLES.items()]
         for kind in BoxKind:
-            variables += [
-                f"--{kind}: {colours[kind]};",
-                f"--{kind}-line: {colours[f'{kind} line']};",
-            ]
-        schemes.append(f":root {{ {' '.join(variables)} }}")
+            custom += [f"--{kind}: {colours[kind]};", f"--{kind}-line: {colours[f'{kind} line']};"]
+        schemes.append(f":root {{ {' '.join(custom)} }}")
     light, dark = schemes
     kinds = [
         f".fill-{kind} {{ fill: var(--{kind}); stroke: var(--{kind}-line); }}" for kind in BoxKind

@@ -94,12 +94,10 @@ def tasks(
         for name, peer in chosen.items()
         if peer is peers().get(name)
     }
-    provenance_of = partial(
-        provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES
-    )
+    source_of = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
     # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
-        name: provenance_of(contender, target=getattr(contender, "target", "auto"))
+        name: source_of(contender, target=getattr(contender, "target", "auto"))
         for name, contender in chosen.items()
     }
     for size in sorted(points):

@@ -79,9 +79,7 @@ class Conventions:
 
     def of(self, formula: str, at: tuple[float, ...]) -> list[Result]:
         """Return the results of a case, in the order of the packages."""
-        return [
-            result for result in self.results if result.formula == formula and _same(result.at, at)
-        ]
+        return [each for each in self.results if each.formula == formula and _same(each.at, at)]
 
     def merged(self, older: Conventions) -> Conventions:
         """Return these results, with those of packages that only an older record has."""

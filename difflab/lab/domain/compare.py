@@ -362,20 +362,18 @@ class _Work:
                 node = losing_node(candidate.method, self._problem, row.worst)
                 row = replace(row, worst=replace(row.worst, node=node))
             rows.append(row)
-        status = Counter(judged.referred.status)
-        contradictions = {
-            **suspects.judged.referred.contradictions,
-            **judged.referred.contradictions,
-        }
+        referred = judged.referred
+        status = Counter(referred.status)
+        contradictions = {**suspects.judged.referred.contradictions, **referred.contradictions}
         return DomainComparison(
             expression=described(self._function, self._function.text),
             box=self._box,
             order=self._problem.order,
             points=self._sample,
-            referred=judged.referred,
+            referred=referred,
             judged=judged.methods,
             regularity={name: number / status.total() for name, number in status.most_common()},
-            proved=float(judged.referred.proved.mean()),
+            proved=float(referred.proved.mean()),
             searched=searched,
             contradiction=next(iter(contradictions.values()), ""),
             methods=tuple(rows),

@@ -286,11 +286,9 @@ class _Turns:
         iterations: list[list[Node]] = []
         order = range(loop.steps)
         for number in reversed(order) if loop.reverse else order:
-            results = self._step(
-                loop.body, [*carry, *[each[number] for each in looped], *constants]
-            )
-            carry = results[: loop.carries]
-            iterations.append(results[loop.carries :])
+            after = self._step(loop.body, [*carry, *[each[number] for each in looped], *constants])
+            carry = after[: loop.carries]
+            iterations.append(after[loop.carries :])
         shapes = loop.output_shapes[loop.carries :]
         parts = zip(*(reversed(iterations) if loop.reverse else iterations), strict=True)
         stacks = [np.stack(part) for part in parts] or [np.zeros(shape) for shape in shapes]

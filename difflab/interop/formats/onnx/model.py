@@ -160,11 +160,9 @@ class _Model:
             if entry.name not in stored:
                 self._input(entry.name, self._shape(entry))
         if self.shapes:
-            accepted = ", ".join(entry.name for entry in self.graph.input)
+            listed = ", ".join(entry.name for entry in self.graph.input)
             unknown = next(iter(self.shapes))
-            raise InputError(
-                f"the model has no input {unknown!r}", hint=f"its inputs are {accepted}"
-            )
+            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {listed}")
         for name, tensor in stored.items():
             self.numbers[name] = self._stored(tensor)
             if self.parameters and self.numbers[name].dtype.kind == "f":

@@ -72,7 +72,7 @@ def _index(model: Emitter, names: Names, shapes: Any, out: Shape, *, key: Any, r
     # Backwards, an end in front of the first element is one far below all indices.
     ends = [span.stop if span.step > 0 or span.stop >= 0 else -(2**62) for span in spans]
     parts = [[span.start for span in spans], ends, range(len(spans)), [s.step for s in spans]]
-    sliced = model.operator("Slice", names[0], *map(model.places, parts))
+    sliced = model.operator("Slice", names[0], *map(model.integers, parts))
     return sliced if len(out) == len(source) else model.shaped(sliced, out)
 
 
