@@ -79,9 +79,9 @@ class AccuracyCase:
     text: str
     where: str
 
-    def error(self, found: ArrayLike) -> float:
+    def error(self, derivative: ArrayLike) -> float:
         """Return the largest absolute error of a derivative."""
-        jacobian = np.asarray(found, dtype=np.float64).reshape(self.jacobian.shape)
+        jacobian = np.asarray(derivative, dtype=np.float64).reshape(self.jacobian.shape)
         return float(np.max(np.abs(jacobian - self.jacobian)))
 
     def columns(self, error: float) -> dict[str, Cell]:
@@ -151,15 +151,15 @@ def steps(per_decade: int = 8) -> tuple[float, ...]:
 
 def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
     """Yield one task for each formula and step, and one for each method with its own step."""
-    stated = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
-    source = stated()
+    source_of = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
+    source = source_of()
     for name, formula in FORMULAS.items():
         if formula.quotient is _complex_step and not _analytic(case.function):
             continue
         for h in grid:
             yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure, made = partial(_chosen, case, method), stated(method, timeout=TIMEOUT)
+        measure, made = partial(_chosen, case, method), source_of(method, timeout=TIMEOUT)
         yield trial(_key(case, name, None), measure, made)
 
 
@@ -180,8 +180,8 @@ def _analytic(function: Function) -> bool:
 
 def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str, Cell]:
     with np.errstate(all="ignore"):
-        found = formula.quotient(values_of(case.function), case.point, h)
-    return _errors(case, found)
+        derivative = formula.quotient(values_of(case.function), case.point, h)
+    return _errors(case, derivative)
 
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
@@ -190,8 +190,8 @@ def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     return _errors(case, answer(method, problem, case.point).estimate.value)
 
 
-def _errors(case: AccuracyCase, found: ArrayLike) -> dict[str, Cell]:
-    return {"repetitions": 1, **case.columns(case.error(found))}
+def _errors(case: AccuracyCase, derivative: ArrayLike) -> dict[str, Cell]:
+    return {"repetitions": 1, **case.columns(case.error(derivative))}
 
 
 def fit(rows: Sequence[SweepRow]) -> Fit | None:
@@ -213,14 +213,14 @@ def fit(rows: Sequence[SweepRow]) -> Fit | None:
     Fit or None
         None if no row has an error; the slope is None if too few points determine it.
     """
-    known = sorted(
+    pairs = sorted(
         (float(row["step"]), float(row["absolute_error"]))
         for row in rows
         if row["step"] is not None and row["absolute_error"] is not None
     )
-    if not known:
+    if not pairs:
         return None
-    h, error = np.array(known).T
+    h, error = np.array(pairs).T
     smooth = np.array([np.median(error[max(i - 2, 0) : i + 3]) for i in range(h.size)])
     floor = max(float(smooth.min()), _spacing(rows))
     lowest = int(np.flatnonzero(smooth <= floor)[-1])
@@ -321,17 +321,17 @@ def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
         chosen = [
             row for row in rows if row["method"] == name and row["absolute_error"] is not None
         ]
-        found = fit(chosen)
-        if found is None:
+        fitted = fit(chosen)
+        if fitted is None:
             continue
         chosen.sort(key=lambda row: float(row["step"] or 0))
         h = [float(row["step"] or 0) for row in chosen]
         errors = [max(float(row["absolute_error"] or 0), low) for row in chosen]
         axes.plot(h, errors, curve_style.dashes, color=curve_style.colour, lw=curve_style.width)
-        floor = (found.step, max(found.error, low))
+        floor = (fitted.step, max(fitted.error, low))
         axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
-        slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
-        about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
+        slope = "" if fitted.slope is None else f"slope {fitted.slope:.2f} · "
+        about = f"{slope}floor {error_text(fitted.error)} at {error_text(fitted.step)}"
         labels.append(
             Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour, curve_style.marker)
         )

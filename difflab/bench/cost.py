@@ -81,19 +81,19 @@ def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:
     function = parse(crossover(n, m))
     problem = Problem.of(function, timeout=timeout)
     x = np.linspace(0.3, 0.7, function.n)
-    found = measure.answer(method, problem, x)
+    answer = measure.answer(method, problem, x)
     work = count(function).operations
-    operations = found.call.prepared.operations
+    operations = answer.call.prepared.operations
     if operations is None:
-        operations = found.estimate.evaluations * work
-    (called,) = measure.in_turns([found.call])
+        operations = answer.estimate.evaluations * work
+    (called,) = measure.in_turns([answer.call])
     if isinstance(called, BaseException):
         raise called
     return {
         "status": "ok",
         "function_operations": work,
         "operations": operations,
-        "prepare_seconds": min(found.prepare_samples),
+        "prepare_seconds": min(answer.prepare_samples),
         **called.columns(),
     }
 

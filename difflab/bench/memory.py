@@ -70,8 +70,8 @@ def _measured(steps: int, size: int, strategy: str, snapshots: int | None) -> di
     if strategy != "plain":
         run = partial(checkpoint_chain, snapshots="sqrt" if snapshots is None else snapshots)
     _gradient(2, size, run)  # fills the caches, which are not the chain's memory
-    found, evaluations, peak = _gradient(steps, size, run)
-    if found.tobytes() != expected.tobytes():
+    gradient, evaluations, peak = _gradient(steps, size, run)
+    if gradient.tobytes() != expected.tobytes():
         raise DifflabError(f"{strategy} gives another gradient of {steps} steps than the loop")
     return {
         "evaluations": evaluations,

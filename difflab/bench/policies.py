@@ -73,8 +73,8 @@ def predicted(text: str, size: NetworkSize) -> tuple[int, int]:
 
     policy = _policy(text) or policies.everything
     state, weights = _arrays(size._replace(layers=1))
-    found = policies.account(policy, partial(layer, np, policies.name), state, weights[0])
-    return size.layers * found.bytes, size.layers * found.operations
+    account = policies.account(policy, partial(layer, np, policies.name), state, weights[0])
+    return size.layers * account.bytes, size.layers * account.operations
 
 
 def _checkpointed(text: str) -> Callable[[Any, Any], Any]:
@@ -121,13 +121,13 @@ def _jax(text: str, size: NetworkSize) -> Callable[[], Any]:
     from jax.ad_checkpoint import checkpoint_name
 
     jax.config.update("jax_enable_x64", True)
-    known = jax.checkpoint_policies
+    jax_policies = jax.checkpoint_policies
     name, _, argument = text.partition(" ")
     policies = {
-        "nothing": known.nothing_saveable,
-        "everything": known.everything_saveable,
-        "dots": known.dots_saveable,
-        "save_only": known.save_only_these_names(*argument.split(",")),
+        "nothing": jax_policies.nothing_saveable,
+        "everything": jax_policies.everything_saveable,
+        "dots": jax_policies.dots_saveable,
+        "save_only": jax_policies.save_only_these_names(*argument.split(",")),
     }
     step = partial(layer, jax.numpy, checkpoint_name)
     if name != "none":
@@ -254,23 +254,23 @@ def _optimal(size: NetworkSize) -> list[str]:
     from difflab.autodiff import policies
 
     state, weight = np.ones((size.rows, size.columns)), np.ones((size.columns, size.columns))
-    found = policies.front(partial(layer, np, policies.name), state, weight)
-    return [f"optimal {choice.bytes}" for choice in found[1:-1]]
+    front = policies.front(partial(layer, np, policies.name), state, weight)
+    return [f"optimal {choice.bytes}" for choice in front[1:-1]]
 
 
 def _measured(library: str, policy: str, size: NetworkSize, timeout: float) -> dict[str, Cell]:
     """Measure one row in a process of its own; its gradient must be difflab's."""
-    found = _in_process(library, policy, size, timeout)
-    if not math.isclose(found["total"], _expected(size), rel_tol=WITHIN):
+    figures = _in_process(library, policy, size, timeout)
+    if not math.isclose(figures["total"], _expected(size), rel_tol=WITHIN):
         raise DifflabError(f"{library} gives another gradient under {policy}")
     kept, again = predicted(policy, size)
     return {
         "status": "ok",
         "predicted_bytes": kept,
         "recomputed": again,
-        "peak_bytes": int(found["peak"]),
-        "seconds": found["seconds"],
-        "spread": found["spread"],
+        "peak_bytes": int(figures["peak"]),
+        "seconds": figures["seconds"],
+        "spread": figures["spread"],
         "repetitions": 5,
     }
 
@@ -285,8 +285,8 @@ def _expected(size: NetworkSize) -> float:
 def _in_process(library: str, policy: str, size: NetworkSize, timeout: float) -> dict[str, Any]:
     request = (library, policy, tuple(size))
     with environment_variables(_ENVIRONMENT), Worker("difflab.bench.policies") as worker:
-        found: dict[str, Any] = worker.request("measure", *request, timeout=timeout)
-    return found
+        figures: dict[str, Any] = worker.request("measure", *request, timeout=timeout)
+    return figures
 
 
 # --- the picture -----------------------------------------------------------------------------

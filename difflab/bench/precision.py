@@ -153,12 +153,12 @@ def _measured(
 
     def first(method: Method) -> tuple[Row, measure.MethodCall]:
         best = _best(case, method, problem, grid) if isinstance(method, CentralFormula) else None
-        found = measure.answer(best.formula if best else method, problem, case.point)
-        error = best.error if best else case.error(found.estimate.value)
-        row = {"prepare_seconds": min(found.prepare_samples), **case.columns(error)}
+        answer = measure.answer(best.formula if best else method, problem, case.point)
+        error = best.error if best else case.error(answer.estimate.value)
+        row = {"prepare_seconds": min(answer.prepare_samples), **case.columns(error)}
         if row["status"] == "ok":
-            row["evaluations"] = found.estimate.evaluations
-        return row | {"step": best.formula.step} if best else row, found.call
+            row["evaluations"] = answer.estimate.evaluations
+        return row | {"step": best.formula.step} if best else row, answer.call
 
     with np.errstate(all="ignore"):
         return measure.rows_in_turns(methods, first)

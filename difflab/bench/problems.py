@@ -102,7 +102,7 @@ def _rows(one: Problem, names: Sequence[str], timeout: float) -> dict[str, Row]:
     """Return the row of every method on a problem."""
     about: Row = {"kind": one.kind, "inputs": one.n, "outputs": one.m}
     try:
-        found = compare(one.text, one.start, methods=names, timeout=timeout).methods
+        rows = compare(one.text, one.start, methods=names, timeout=timeout).methods
     except (Exception, SystemExit) as error:  # a problem or another package may fail in any way
         return {name: about | outcome(error)._asdict() for name in names}
     return {
@@ -112,7 +112,7 @@ def _rows(one: Problem, names: Sequence[str], timeout: float) -> dict[str, Row]:
             **{_TITLES.get(name, name): value for name, value in row.stored().items()},
             "repetitions": len(row.samples),
         }
-        for row in found
+        for row in rows
     }
 
 
@@ -149,14 +149,14 @@ class Profiles:
             by_method.setdefault(str(row["method"]), {})[str(row["problem"])] = row
         costs = {
             calls: {
-                method: [_cost(found.get(name), calls) for name in names]
-                for method, found in by_method.items()
+                method: [_cost(by_problem.get(name), calls) for name in names]
+                for method, by_problem in by_method.items()
             }
             for calls in (1, CALLS)
         }
         ulps = {
-            method: tuple(_ulps(found.get(name)) for name in names)
-            for method, found in by_method.items()
+            method: tuple(_ulps(by_problem.get(name)) for name in names)
+            for method, by_problem in by_method.items()
         }
         return cls(names, ratios(costs[1]), ratios(costs[CALLS]), ulps)
 
@@ -208,8 +208,8 @@ def _cost(row: SweepRow | None, calls: int) -> float:
 def _ulps(row: SweepRow | None) -> float:
     if row is None or row["ulps"] is None or row["status"] != "ok":
         return math.inf
-    found = float(row["ulps"])
-    return math.inf if math.isnan(found) else found
+    ulps = float(row["ulps"])
+    return math.inf if math.isnan(ulps) else ulps
 
 
 _MOST = 1e5  # the largest ratio that is drawn
@@ -251,8 +251,8 @@ def _table(rows: Sequence[SweepRow]) -> Table:
         *(Column(name, right=True, format=percent) for name in ("fastest", "within 2×")),
     )
     lines = []
-    for method, found in _by_method(rows).items():
-        verdicts = Counter(str(row["verdict"]) for row in found if row["status"] == "ok")
+    for method, own_rows in _by_method(rows).items():
+        verdicts = Counter(str(row["verdict"]) for row in own_rows if row["status"] == "ok")
         right = sum(verdicts[name] for name in RIGHT)
         answered = sorted(value for value in profiles.ulps[method] if math.isfinite(value))
         lines.append(
@@ -272,10 +272,10 @@ def _table(rows: Sequence[SweepRow]) -> Table:
 
 
 def _by_method(rows: Sequence[SweepRow]) -> dict[str, list[SweepRow]]:
-    found: dict[str, list[SweepRow]] = {}
+    by_method: dict[str, list[SweepRow]] = {}
     for row in rows:
-        found.setdefault(str(row["method"]), []).append(row)
-    return found
+        by_method.setdefault(str(row["method"]), []).append(row)
+    return by_method
 
 
 # --- the picture -----------------------------------------------------------------------------
@@ -384,10 +384,10 @@ def _unsolved(rows: Sequence[SweepRow]) -> Iterator[str]:
     columns = (Column("problem"), Column("outcome"), Column("reason"))
     if all(row["verdict"] in RIGHT for row in rows):
         yield '<p class="note">Every method solved every problem.</p>'
-    for method, found in _by_method(rows).items():
+    for method, own_rows in _by_method(rows).items():
         lines = [
             (clean(str(row["problem"])), _outcome(row), clean(str(row["message"] or "")))
-            for row in found
+            for row in own_rows
             if row["verdict"] not in RIGHT
         ]
         if lines:

@@ -54,7 +54,7 @@ MOVED = ("adbench", "gradbench", "graders", "graphs", "gpu")
 
 def load(name: str, package: str = "difflab.bench") -> BenchmarkModule:
     """Import a benchmark: the module of this name, or the module ``bench`` of such a package."""
-    found: Any = import_module(f"{package}.{name}")
-    if hasattr(found, "__path__"):
-        found = import_module(f"{package}.{name}.bench")
-    return cast(BenchmarkModule, found)
+    module: Any = import_module(f"{package}.{name}")
+    if hasattr(module, "__path__"):
+        module = import_module(f"{package}.{name}.bench")
+    return cast(BenchmarkModule, module)

@@ -90,8 +90,8 @@ def _title(name: str) -> str:
 
 def _shown(name: str, kind: CellType) -> Callable[[Any], str]:
     """Return how the cells of a column are shown."""
-    known: dict[str, Callable[[Any], str]] = {"seconds": seconds, "bytes": bytes_text}
-    form = known.get(name.rpartition("_")[2]) or {int: count, float: error}.get(kind, _text)
+    formats: dict[str, Callable[[Any], str]] = {"seconds": seconds, "bytes": bytes_text}
+    form = formats.get(name.rpartition("_")[2]) or {int: count, float: error}.get(kind, _text)
     return lambda value: "–" if value is None else form(value)
 
 

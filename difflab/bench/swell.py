@@ -102,24 +102,24 @@ class _Meters:
 
     def row(self, depth: int, series: str) -> dict[str, Cell]:
         """Return the row of a series at one depth; a timeout is a row with its message."""
-        found: dict[str, Cell] = {"title": self.family.title}
+        row: dict[str, Cell] = {"title": self.family.title}
         stage = {"symbolic tree": "diff", "symbolic cse": "diff"}.get(series, series)
         timeout = self.timeouts.get(stage)
         if series == "symbolic simplified":
             timeout = timeout or self.timeouts.get("diff")
         if timeout is not None:
-            return found | {"status": "timeout", "message": timeout}
+            return row | {"status": "timeout", "message": timeout}
         start = perf_counter()
         try:
             operations = self.operations(depth, series)
         except MethodTimeout as error:
             self.timeouts[stage] = f"not tried: at depth {depth} it was {error}"
-            return found | {"status": "timeout", "message": str(error)}
+            return row | {"status": "timeout", "message": str(error)}
         except DifflabError as error:
-            return found | {"status": "unsupported", "message": str(error)}
+            return row | {"status": "unsupported", "message": str(error)}
         seconds = perf_counter() - start
-        found |= {"status": "ok", "operations": operations, "seconds": seconds}
-        return found | {"repetitions": 1}
+        row |= {"status": "ok", "operations": operations, "seconds": seconds}
+        return row | {"repetitions": 1}
 
     def operations(self, depth: int, series: str) -> int:
         """Return the number of operations of a series."""
@@ -283,7 +283,7 @@ def recurrence(text: str) -> FunctionFamily:
     if function.m != 1:
         raise InputError(f"a step has {function.m} values instead of one", text=text)
     prefix = f"{name}_"
-    while any(found.startswith(prefix) for found, _, _ in names(step)):
+    while any(other.startswith(prefix) for other, _, _ in names(step)):
         prefix += "_"
 
     def program(depth: int) -> str:

@@ -87,10 +87,10 @@ def _machine(error: BaseException) -> str:
 def _fault(error: BaseException) -> str:
     """Return the message for an internal error of difflab."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{Path(last.filename).name}:{last.lineno}"
+    location = f"{Path(last.filename).name}:{last.lineno}"
     text = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
-        f"difflab: internal error at {place}: {_printable(text)}\n"
+        f"difflab: internal error at {location}: {_printable(text)}\n"
         "This is a fault in difflab, not in your input. Please report it with the command you\n"
         "ran and what `difflab doctor` prints; DIFFLAB_DEBUG=1 adds the full traceback."
     )
@@ -203,19 +203,19 @@ def _outlined(command: CommandInfo) -> CommandInfo:
     def nothing() -> None:
         """Take no parameter."""
 
-    found = copy(command)
-    found.name, found.help = _name(command), command.help or getdoc(command.callback)
-    found.callback = nothing
-    return found
+    outline = copy(command)
+    outline.name, outline.help = _name(command), command.help or getdoc(command.callback)
+    outline.callback = nothing
+    return outline
 
 
 def _closed(group: TyperInfo) -> TyperInfo:
     """Return a group without its subcommands."""
-    found = copy(group)
-    found.typer_instance = copy(group.typer_instance)
-    if found.typer_instance is not None:
-        found.typer_instance.registered_commands = []
-    return found
+    closed = copy(group)
+    closed.typer_instance = copy(group.typer_instance)
+    if closed.typer_instance is not None:
+        closed.typer_instance.registered_commands = []
+    return closed
 
 
 def _name(command: CommandInfo) -> str | None:

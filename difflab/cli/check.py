@@ -100,7 +100,7 @@ class CheckOutcome:
 
     def record(self) -> dict[str, Any]:
         """Return the schema ``difflab.check/2``; non-finite values are still floats."""
-        found = self.mismatch
+        mismatch = self.mismatch
         return {
             "schema": SCHEMA,
             "target": self.target,
@@ -109,8 +109,8 @@ class CheckOutcome:
             "parameters": list(self._parameters()),
             "tolerance": {"rtol": self.rtol, "atol": self.atol},
             "status": self.status,
-            "wrong": _components(found.components if found else ()),
-            "unjudged": _components(found.unjudged if found else ()),
+            "wrong": _components(mismatch.components if mismatch else ()),
+            "unjudged": _components(mismatch.unjudged if mismatch else ()),
             "message": self.message,
         }
 
@@ -128,7 +128,7 @@ class CheckOutcome:
             first += prod(shape)
 
 
-def _components(found: Sequence[Component]) -> list[dict[str, Any]]:
+def _components(components: Sequence[Component]) -> list[dict[str, Any]]:
     return [
         {
             "name": component.name,
@@ -139,7 +139,7 @@ def _components(found: Sequence[Component]) -> list[dict[str, Any]]:
             "right": float(component.right),
             "noise": float(component.noise),
         }
-        for component in found
+        for component in components
     ]
 
 
@@ -213,8 +213,8 @@ def _checked(
         declared = judged_gradient(
             pair.named(pair.value), pair.named(pair.gradient), *pair.arguments, settings=settings
         )
-    except GradientMismatch as found:
-        mismatch = found
+    except GradientMismatch as error:
+        mismatch = error
     return CheckOutcome(
         target, gradient, pair.point, pair.described, rtol, atol, mismatch, declared
     )
@@ -224,9 +224,9 @@ def _check_certificate(path: Path) -> int:
     """Compute a certificate's statement again."""
     from difflab.proof.certificate import checked, read_certificate
 
-    found = read_certificate(path)
-    fault = checked(found)
-    emit(f"{found.text}\n{f'it does not hold: {fault}' if fault else found}\n")
+    certificate = read_certificate(path)
+    fault = checked(certificate)
+    emit(f"{certificate.text}\n{f'it does not hold: {fault}' if fault else certificate}\n")
     return 1 if fault else 0
 
 

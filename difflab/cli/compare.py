@@ -53,13 +53,13 @@ def _comparison_options(command: Callable[..., int]) -> Callable[..., int]:
     shown = [_parameter(name, *each) for name, each in _DECLARED.items() if each[1].help]
 
     @wraps(command)
-    def call(*arguments: Any, **given: Any) -> int:
+    def call(*arguments: Any, **options: Any) -> int:
         for name in (each.name for each in shown):
-            if given[name] is None and name in _ONLY_OVER:
-                del given[name]
+            if options[name] is None and name in _ONLY_OVER:
+                del options[name]
             elif _DECLARED[name][0] is bool:
-                given[name] = not given[name]
-        return command(*arguments, **given)
+                options[name] = not options[name]
+        return command(*arguments, **options)
 
     own = inspect.signature(command, eval_str=True)
     call.__signature__ = inserted(own, shown)  # type: ignore[attr-defined]
@@ -80,8 +80,8 @@ def _parameter(name: str, kind: Any, option: Option) -> Parameter:
     )
     default = None if name in _ONLY_OVER else kind is not bool and option.default
     plain: Any = str if parser else kind
-    known: Any = (plain | None if default is None else plain, form)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[known])
+    parts: Any = (plain | None if default is None else plain, form)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[parts])
 
 
 def _parse_scales(text: str) -> dict[str, str]:
@@ -97,13 +97,13 @@ def _parse_scales(text: str) -> dict[str, str]:
     >>> _parse_scales("x1=log, x2=linear")
     {'x1': 'log', 'x2': 'linear'}
     """
-    found: dict[str, str] = {}
+    scales: dict[str, str] = {}
     for item in parse_names(text) or []:
         name, equals, scale = item.partition("=")
         if not equals or not name.strip():
             raise InputError(f"a scale is written as name=log, not {item!r}", hint="--scale x1=log")
-        found[name.strip()] = scale.strip()
-    return found
+        scales[name.strip()] = scale.strip()
+    return scales
 
 
 _PARSERS: dict[Any, Callable[[str], Any]] = {Sequence: parse_names, Mapping: _parse_scales}
@@ -151,11 +151,11 @@ def compare(
     difflab compare @formulas.txt --each-line --at @values.json
     difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
     """
-    sampled = {f"--{name}": given for name, given in options.items() if name in _ONLY_OVER}
+    sampled = {f"--{name}": value for name, value in options.items() if name in _ONLY_OVER}
     if each_line:
-        given = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
-        given |= {"--stabilise": stabilise, "--latex": latex}
-        return _each(expression, at or [], options, form, destination, given)
+        settings = {"--over": over, **sampled, "--plot": plot, "--explain-nan": explain_nan}
+        settings |= {"--stabilise": stabilise, "--latex": latex}
+        return _each(expression, at or [], options, form, destination, settings)
     expression = formula(expression, latex=latex)
     if over or sampled:
         unused = {"--explain-nan": explain_nan, "--stabilise": stabilise}
@@ -194,12 +194,12 @@ def _each(
     options: Mapping[str, Any],
     form: ComparisonFormat | None,
     destination: Path | None,
-    given: dict[str, Any],
+    settings: dict[str, Any],
 ) -> int:
     """Compare every formula of a text, and write the records together."""
     chosen = report_format(form, destination, ComparisonFormat)
-    given["--format html"] = chosen == "html"
-    for name, value in given.items():
+    settings["--format html"] = chosen == "html"
+    for name, value in settings.items():
         if value not in (None, False):
             raise InputError(f"{name} is for one formula", hint="omit it, or --each-line")
     results = [_compared(one.text, one.point, False, options) for one in subjects(expression, at)]
@@ -250,10 +250,10 @@ def formulas(argument: str) -> list[tuple[int, str]]:
         raise InputError("--each-line is for a text of formulas, one a line", hint=hint)
     lines = enumerate(read_expression(argument).splitlines(), 1)
     bare = [(number, line.partition("#")[0].strip()) for number, line in lines]
-    found = [(number, line) for number, line in bare if line]
-    if not found:
+    numbered = [(number, line) for number, line in bare if line]
+    if not numbered:
         raise InputError("there is no formula in the text", hint="write one formula a line")
-    return found
+    return numbered
 
 
 def subjects(argument: str, at: Sequence[str]) -> list[Subject]:
@@ -266,12 +266,12 @@ def subjects(argument: str, at: Sequence[str]) -> list[Subject]:
         that no formula has.
     """
     point = parse_point(at)
-    found = [(number, _function(number, line, point)) for number, line in formulas(argument)]
-    used = {name for _, function in found for name in function.inputs}
+    functions = [(number, _function(number, line, point)) for number, line in formulas(argument)]
+    used = {name for _, function in functions for name in function.inputs}
     for name in point or ():
         if name not in used:
             one_of(name, sorted(used), "input of the formulas,")
-    return [Subject(str(f.text), _part(number, point, f)) for number, f in found]
+    return [Subject(str(f.text), _part(number, point, f)) for number, f in functions]
 
 
 def _function(number: int, line: str, point: Mapping[str, Any] | None) -> Function:
@@ -333,8 +333,8 @@ def _compare_over(
     """
     if not over:
         raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
-    for name, given in unused.items():
-        if given:
+    for name, setting in unused.items():
+        if setting:
             raise InputError(f"{name} is for one point, and --over gives a domain")
     ranges = parse_ranges(over)
     from difflab.lab.domain.compare import middle_of
@@ -342,8 +342,8 @@ def _compare_over(
     subject = Subject.of(expression, at, runs=True, over=middle_of(ranges))
     chosen = report_format(form, destination, DomainFormat)
     if chosen not in get_args(DomainFormat):
-        known = ", ".join(get_args(DomainFormat))
-        raise InputError(f"a comparison over a domain has no format {chosen}", hint=known)
+        accepted = ", ".join(get_args(DomainFormat))
+        raise InputError(f"a comparison over a domain has no format {chosen}", hint=accepted)
     if chosen == "parquet":
         from difflab.core.optional import require
 
@@ -379,23 +379,23 @@ def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
     >>> parse_ranges(["x=0:1, y=-1e3:pi/2"])
     {'x': (0.0, 1.0), 'y': (-1000.0, 1.5707963267948966)}
     """
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for text in texts:
         start = 0
         for item in text.split(","):
             name, _, value = item.partition("=")
             low, _, high = value.partition(":")
             name = name.strip()
-            place = SourceLocation(text or None, (start, start + max(len(item), 1)))
+            location = SourceLocation(text or None, (start, start + max(len(item), 1)))
             start += len(item) + 1
             if not (name and low.strip() and high.strip()):
                 fault = "an interval is written as name=low:high"
-                raise place.error(PointError, fault, "x1=0.1:10,x2=-5:5")
-            if name in found:
-                raise place.error(PointError, f"{name!r} is given twice")
+                raise location.error(PointError, fault, "x1=0.1:10,x2=-5:5")
+            if name in ranges:
+                raise location.error(PointError, f"{name!r} is given twice")
             ends = [(parse_point([f"{name}={end.strip()}"]) or {})[name] for end in (low, high)]
-            found[name] = (ends[0], ends[1])
-    return found
+            ranges[name] = (ends[0], ends[1])
+    return ranges
 
 
 def _compared_over(

@@ -219,10 +219,10 @@ def _simplified(function: Function, which: Simplification) -> Function:
     """Return the function as SymPy simplifies it; say where it has a value only now."""
     from difflab.interop.simplification import simplified
 
-    found = simplified(function, anyway=which == "anyway")
-    for point in dict.fromkeys(found.extended):
+    result = simplified(function, anyway=which == "anyway")
+    for point in dict.fromkeys(result.extended):
         say(f"note: the simplified form has a value at {point}, where the original has none")
-    return found.function
+    return result.function
 
 
 def _subject(expression: str, at: list[str] | None, wrt: str | None) -> Subject:

@@ -86,9 +86,9 @@ def documented(command: Callable[..., Any]) -> Callable[..., Any]:
     positional = [each.name for each in parameters if each.kind is each.POSITIONAL_ONLY]
 
     @wraps(command)
-    def call(**given: Any) -> Any:
-        first = [given.pop(name) for name in positional]
-        return command(*first, **given)
+    def call(**arguments: Any) -> Any:
+        first = [arguments.pop(name) for name in positional]
+        return command(*first, **arguments)
 
     call.__doc__ = summary
     call.__signature__ = own.replace(  # type: ignore[attr-defined]
@@ -108,11 +108,11 @@ def _shown(parameter: Parameter, described: dict[str, str | None]) -> Parameter:
     argument = parameter.kind is parameter.POSITIONAL_ONLY
     if not (argument or described):
         return parameter
-    kind, known = parameter.annotation, None
+    kind, declared = parameter.annotation, None
     if get_origin(kind) is Annotated:
         kind, *others = get_args(kind)
-        known = next((each for each in others if isinstance(each, ParameterInfo)), None)
-    info = copy(known) or (typer.Argument() if argument else typer.Option())
+        declared = next((each for each in others if isinstance(each, ParameterInfo)), None)
+    info = copy(declared) or (typer.Argument() if argument else typer.Option())
     vars(info).update(described)
     if not argument and not info.param_decls:
         flag = f"--{parameter.name.replace('_', '-')}"

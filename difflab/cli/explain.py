@@ -55,9 +55,9 @@ def explain(
     if between is None:
         from difflab.diagnose import explain as explained
 
-        given = subject.point_or_start  # which may lie outside the domain
+        chosen_point = subject.point_or_start  # which may lie outside the domain
         report = explained(
-            function, checked_point(function, None, seed) if given is None else given
+            function, checked_point(function, None, seed) if chosen_point is None else chosen_point
         )
         emit(f"{report}\n")
         return 0 if report.ok else 1
@@ -75,11 +75,11 @@ def _between(function: Function, point: Any, names: tuple[str, str]) -> int:
     from difflab.diagnose.divergence import first_divergence
 
     first, second = (partial(_derivative, name) for name in names)
-    found = first_divergence(function, point, first, second)
-    if found is None:
+    divergence = first_divergence(function, point, first, second)
+    if divergence is None:
         emit(f"{names[0]} and {names[1]} agree: value and derivative are equal within rounding\n")
         return 0
-    emit(f"{found.render(names)}\n")
+    emit(f"{divergence.render(names)}\n")
     return 1
 
 
@@ -90,10 +90,10 @@ def _derivative(name: str, function: Function, point: Any) -> Derivative:
     from difflab.diagnose.divergence import Derivative
     from difflab.methods.differentiate import differentiate
 
-    found = differentiate(function, point, method=name)
+    estimate = differentiate(function, point, method=name)
     shape = (function.m, function.n)
-    value = np.asarray(found.value, dtype=np.float64).reshape(shape)
-    error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
+    value = np.asarray(estimate.value, dtype=np.float64).reshape(shape)
+    error = np.zeros(shape) if estimate.error is None else np.reshape(estimate.error, shape)
     return Derivative(value, np.nan_to_num(error, nan=np.inf))
 
 

@@ -100,8 +100,8 @@ class Subject:
         if names_problem(argument):
             from difflab.lab.problems.library import problem
 
-            found = problem(argument)
-            return cls(found.text, point, start=found.start, variables=variables)
+            entry = problem(argument)
+            return cls(entry.text, point, start=entry.start, variables=variables)
         if not is_function(argument):
             return cls(read_expression(argument), point, variables=variables)
         code = code_at(argument, point if over is None else {**over, **(point or {})})
@@ -137,21 +137,19 @@ def code_at(target: str, point: Mapping[str, Any] | None) -> CodeSubject | Funct
     from difflab.lab.code import CodeSubject
 
     with user_code(target):
-        found = load_function(target)
-        return found if isinstance(found, Function) else CodeSubject.of(found, point, target)
+        code = load_function(target)
+        return code if isinstance(code, Function) else CodeSubject.of(code, point, target)
 
 
-def required(target: str, found: CodeSubject | Function) -> Function:
+def required(target: str, code: CodeSubject | Function) -> Function:
     """Return the graph of Python code, or raise the exception of tracing it."""
     from difflab.graph.function import Function
 
     with user_code(target):
-        return found if isinstance(found, Function) else found.required()
+        return code if isinstance(code, Function) else code.required()
 
 
-def verified(
-    target: str, found: CodeSubject | Function, domains: Sequence[Domain] = ()
-) -> Function:
+def verified(target: str, code: CodeSubject | Function, domains: Sequence[Domain] = ()) -> Function:
     """Return the graph of Python code, after comparing it with runs of the code.
 
     A run that takes longer than the time limit is reported, and no error.
@@ -160,7 +158,7 @@ def verified(
     ----------
     target : str
         The name of the code.
-    found : CodeSubject or Function
+    code : CodeSubject or Function
         The code.
     domains : sequence of Domain
         Domains at whose points it is run too, as many as there is time for.
@@ -173,22 +171,22 @@ def verified(
     from difflab.errors import MethodTimeout
     from difflab.lab.code import CodeSubject
 
-    function = required(target, found)
-    if isinstance(found, CodeSubject):
+    function = required(target, code)
+    if isinstance(code, CodeSubject):
         try:
-            found.verified(RUN)
+            code.verified(RUN)
             for domain in domains:
-                found.verified_over(_sampled(function, found, domain), RUN)
+                code.verified_over(_sampled(function, code, domain), RUN)
         except MethodTimeout as error:
             say(f"the graph was not compared with the code: {error}")
     return function
 
 
-def _sampled(function: Function, found: CodeSubject, domain: Domain) -> NDArray[float64]:
+def _sampled(function: Function, code: CodeSubject, domain: Domain) -> NDArray[float64]:
     """Return the points of a domain."""
     from difflab.lab.domain.box import box_of, evenly
 
-    fixed = {name: value for name, value in found.point.items() if name not in domain.over}
+    fixed = {name: value for name, value in code.point.items() if name not in domain.over}
     box = box_of(function, domain.over, fixed, domain.scale)
     return box.points(evenly(len(box.moving), domain.points, domain.seed)[: domain.points])
 
@@ -250,12 +248,12 @@ def load_function(target: str) -> Callable[..., Any]:
     except SyntaxError as error:
         line = f"{Path(error.filename or name).name}, line {error.lineno}"
         raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {line}") from error
-    found: Callable[..., Any] | None = getattr(module, attribute, None)
-    if found is None:
+    function: Callable[..., Any] | None = getattr(module, attribute, None)
+    if function is None:
         public = sorted(
             key for key, value in vars(module).items() if callable(value) and key[0] != "_"
         )
         one_of(attribute, public, f"function of {name},")
-    if not callable(found):
+    if not callable(function):
         raise InputError(f"{target!r} is not a function")
-    return found
+    return function

@@ -97,12 +97,13 @@ def _methods(peers: str) -> Mapping[str, Method]:
     """Return difflab's own methods and the chosen peers, all in this process."""
     from difflab.methods import registry
 
-    known = registry.peers()
-    names = {"none": [], "all": [n for n, peer in known.items() if not peer.missing()]}.get(peers)
+    available = registry.peers()
+    usable = [name for name, peer in available.items() if not peer.missing()]
+    names = {"none": [], "all": usable}.get(peers)
     if names is None:
         names = parse_names(peers) or []
-    found = {name: registry.find(one_of(name, list(known), "peer")) for name in names}
-    return {**registry.own(), **found}
+    chosen = {name: registry.find(one_of(name, list(available), "peer")) for name in names}
+    return {**registry.own(), **chosen}
 
 
 def _counts(campaign: Campaign) -> str:

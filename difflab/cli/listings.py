@@ -94,8 +94,8 @@ def conventions(
             raise InputError(f"there is no family '{name}'", hint=f"one of: {', '.join(FAMILIES)}")
     selected = [case for case in cases() if case.family in families]
     with CommandProgressLine(patience=1.0) as progress:
-        found = measure(parse_names(names), selected, progress)
-    deliver(formatted(found, chosen, report, to_file=destination is not None), destination)
+        results = measure(parse_names(names), selected, progress)
+    deliver(formatted(results, chosen, report, to_file=destination is not None), destination)
 
 
 _OPTIONAL = {
@@ -121,16 +121,16 @@ def _packages() -> list[_Dependency]:
     from difflab.methods.peers.peer import Peer
     from difflab.methods.registry import peers
 
-    found = {
+    packages = {
         module: _Dependency(module, distribution(module), use, f"pip install {requirement(module)}")
         for module, use in _OPTIONAL.items()
     }
     for peer in peers().values():
-        if isinstance(peer, Peer) and peer.package not in found:
+        if isinstance(peer, Peer) and peer.package not in packages:
             use, install = "a method of compare; bench peers", f"pip install {peer.requirement}"
             name = peer.packages[0]
-            found[peer.package] = _Dependency(peer.package, name, use, peer.too_old() or install)
-    return list(found.values())
+            packages[peer.package] = _Dependency(peer.package, name, use, peer.too_old() or install)
+    return list(packages.values())
 
 
 def doctor() -> int:
@@ -143,9 +143,9 @@ def doctor() -> int:
     from difflab.methods.process.loading import faults
     from difflab.report.terminal import draw
 
-    found = [(name, str(value or "none found")) for name, value in environment().items()]
-    found.append(("executable", sys.executable))
-    found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
+    entries = [(name, str(value or "none found")) for name, value in environment().items()]
+    entries.append(("executable", sys.executable))
+    entries.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
     packages = _packages()
     wrong = faults(package.module for package in packages)
     distributions = packages_distributions()
@@ -156,7 +156,7 @@ def doctor() -> int:
         notes += [note] if note else []
     headings = ("optional", "version", "used for", "add it with")
     columns = [Column(heading, wrap=heading == "used for") for heading in headings]
-    emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
+    emit(draw([facts(entries), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0
 
 
@@ -246,17 +246,17 @@ def problems(
             "a name and filters exclude each other", hint=f"write difflab problems {name}"
         )
     if name is None:
-        found = chosen_problems(sets, kinds, inputs)
+        selected = chosen_problems(sets, kinds, inputs)
     else:
         from difflab.lab.problems.library import problem
 
-        found = [problem(name)]
+        selected = [problem(name)]
     if export is not None:
-        _export(found, export)
+        _export(selected, export)
     elif name is not None:
-        deliver(_shown(found[0], chosen), destination)
+        deliver(_shown(selected[0], chosen), destination)
     else:
-        deliver(_listed(found, chosen, filtered, to_file=destination is not None), destination)
+        deliver(_listed(selected, chosen, filtered, to_file=destination is not None), destination)
 
 
 def _shown(one: Problem, form: ProblemsFormat) -> str:
@@ -269,28 +269,30 @@ def _shown(one: Problem, form: ProblemsFormat) -> str:
 
 
 def _listed(
-    found: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
+    selected: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
 ) -> str:
     """Return a list of problems, or without a filter the table of the sets."""
     if form == "csv":
-        return _csv(found)
+        return _csv(selected)
     if form == "json":
         from difflab.core import strict_json
 
-        return strict_json.dumps([_entry(one) for one in found]) + "\n"
+        return strict_json.dumps([_entry(one) for one in selected]) + "\n"
     if filtered:
-        closing = f"{len(found):,} problems; `difflab problems NAME` shows one"
-        return f"{_table(found, screen(to_file=to_file)['width'])}\n\n{closing}\n"
+        closing = f"{len(selected):,} problems; `difflab problems NAME` shows one"
+        return f"{_table(selected, screen(to_file=to_file)['width'])}\n\n{closing}\n"
     from difflab.report.terminal import draw
 
-    closing = f"{len(found):,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
-    return draw([_sets(found), closing], **screen(to_file=to_file))
+    closing = (
+        f"{len(selected):,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
+    )
+    return draw([_sets(selected), closing], **screen(to_file=to_file))
 
 
-def _csv(found: Sequence[Problem]) -> str:
+def _csv(selected: Sequence[Problem]) -> str:
     from difflab.core.table import csv_text
 
-    return csv_text([_HEADINGS, *(list(map(str, _entry(one).values())) for one in found)])
+    return csv_text([_HEADINGS, *(list(map(str, _entry(one).values())) for one in selected)])
 
 
 def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> list[Problem]:
@@ -304,12 +306,12 @@ def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> 
     from difflab.lab.problems import library
 
     names = parse_names(sets)
-    found = library.problems(
+    selected = library.problems(
         None if names == ["all"] else names, kinds=parse_names(kinds), inputs=_range(inputs)
     )
-    if not found:
+    if not selected:
         raise InputError("no problem is of these sets, kinds and sizes")
-    return found
+    return selected
 
 
 def _range(text: str | None) -> tuple[int, int] | None:
@@ -328,26 +330,26 @@ def _entry(one: Problem) -> dict[str, str | int]:
     return dict(zip(_HEADINGS, (*values, one.header["source"], one.header["licence"]), strict=True))
 
 
-def _table(found: Sequence[Problem], width: int) -> str:
+def _table(selected: Sequence[Problem], width: int) -> str:
     """Return the table of problems; long names are cut, since wrapping 800 lines takes seconds."""
     from difflab.core.table import Column, Table
     from difflab.report.terminal import shorten
 
     right = partial(Column, right=True)
     columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))
-    cells = [(one.name, one.kind, one.n, one.m) for one in found]
+    cells = [(one.name, one.kind, one.n, one.m) for one in selected]
     used = len(Table(columns[:-1], cells).text().split("\n", 1)[0].rstrip()) + 2
-    room = max(width - used, _LEAST_NAME)
-    rows = [(*line, shorten(one.title, room)) for line, one in zip(cells, found, strict=True)]
+    space = max(width - used, _LEAST_NAME)
+    rows = [(*line, shorten(one.title, space)) for line, one in zip(cells, selected, strict=True)]
     return Table(columns, rows).text()
 
 
-def _sets(found: Sequence[Problem]) -> Table:
+def _sets(selected: Sequence[Problem]) -> Table:
     from difflab.core.table import Column, Table
     from difflab.lab.problems.library import problem_sets
 
-    counts = Counter(one.set for one in found)
-    formulas = Counter(formula.partition("/")[0] for formula in {one.formula for one in found})
+    counts = Counter(one.set for one in selected)
+    formulas = Counter(formula.partition("/")[0] for formula in {one.formula for one in selected})
     columns = (
         *(Column("set"), Column("problems", right=True), Column("formulas", right=True)),
         *(Column("licence"), Column("title", wrap=True)),
@@ -359,9 +361,9 @@ def _sets(found: Sequence[Problem]) -> Table:
     return Table(columns, rows)
 
 
-def _export(found: Sequence[Problem], folder: Path) -> None:
+def _export(selected: Sequence[Problem], folder: Path) -> None:
     """Write the files of problems to ``folder/SET/NAME.txt``."""
-    files = {folder / f"{one.name}.txt": one.content.encode() for one in found}
+    files = {folder / f"{one.name}.txt": one.content.encode() for one in selected}
     try:
         for path in files:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -309,11 +309,11 @@ def _read_point(text: str) -> dict[str, Any] | None:
         The text cannot be read.
     """
     if "@" in text:
-        place = text.index("@")
+        start = text.index("@")
         raise PointError(
             "the server reads no files",
             text=text,
-            span=(place, place + 1),
+            span=(start, start + 1),
             hint="give numbers, x=2, or arrays, x=[1,2]",
         )
     return parse_point([text])

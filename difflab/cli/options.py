@@ -218,32 +218,32 @@ def parse_point(texts: Sequence[str], *, trees: bool = False) -> dict[str, Any] 
             item = text[start:end].strip()
             if item.startswith("@"):
                 begin = text.index("@", start)
-                found = _file(item[1:], SourceLocation(text, (begin, begin + len(item))), trees)
-                point |= found
-                plain -= found.keys()
+                values = _file(item[1:], SourceLocation(text, (begin, begin + len(item))), trees)
+                point |= values
+                plain -= values.keys()
                 continue
-            place = SourceLocation(text, (start, end))
-            name, value = _assignment(place)
+            location = SourceLocation(text, (start, end))
+            name, value = _assignment(location)
             if name in plain:
-                raise place.error(PointError, f"{name!r} is given twice")
+                raise location.error(PointError, f"{name!r} is given twice")
             point[name] = value
             plain.add(name)
     return point
 
 
-def _file(name: str, place: SourceLocation, trees: bool) -> dict[str, Any]:
+def _file(name: str, location: SourceLocation, trees: bool) -> dict[str, Any]:
     """Return the values of a file, by the ending of its name."""
     ending = PurePath(name).suffix.lower()
     if ending == ".npz":
         from difflab.cli.point_files import arrays_in
 
-        return arrays_in(name, place)
+        return arrays_in(name, location)
     if ending == ".npy":
-        raise place.error(PointError, "an array needs a name", f"x=@{name}")
+        raise location.error(PointError, "an array needs a name", f"x=@{name}")
     try:
         content = read_expression(f"@{name}")
     except InputError as error:
-        raise place.error(PointError, error.message, error.hint) from error
+        raise location.error(PointError, error.message, error.hint) from error
     if ending == ".json":
         from difflab.cli.point_files import numbers_in
 
@@ -253,18 +253,18 @@ def _file(name: str, place: SourceLocation, trees: bool) -> dict[str, Any]:
 
 def _lines(content: str, name: str) -> dict[str, Any]:
     """Read lines of ``name=value``, or several with commas between them."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for number, line in enumerate(content.splitlines(), 1):
         text = line.partition("#")[0].rstrip()
         for start, end in _items(text) if text.strip() else ():
-            place = SourceLocation(text, (start, end), f"{name}, line {number}")
-            key, value = _assignment(place)
-            if key in found:
-                raise place.error(PointError, f"{key!r} is given twice")
-            found[key] = value
-    if not found:
+            location = SourceLocation(text, (start, end), f"{name}, line {number}")
+            key, value = _assignment(location)
+            if key in values:
+                raise location.error(PointError, f"{key!r} is given twice")
+            values[key] = value
+    if not values:
         raise PointError(f"{name!r} has no value", hint="write a line x1=2 for each input")
-    return found
+    return values
 
 
 def _items(text: str) -> Iterator[TextSpan]:
@@ -287,62 +287,62 @@ def _assignment(item: SourceLocation) -> tuple[str, Any]:
     start, end = item.span
     name, equals, value = item.part.partition("=")
     if not equals or not name.strip() or not value.strip():
-        place = replace(item, text=item.text or None, span=(start, max(end, start + 1)))
-        raise place.error(PointError, "a point is written as name=value", "x1=2,x2=5")
+        location = replace(item, text=item.text or None, span=(start, max(end, start + 1)))
+        raise location.error(PointError, "a point is written as name=value", "x1=2,x2=5")
     begin = start + len(name) + 1
     begin += len(value) - len(value.lstrip())
     return name.strip(), _value(replace(item, span=(begin, begin + len(value.strip()))))
 
 
-def _value(place: SourceLocation) -> Any:
-    if place.part.startswith("@"):
+def _value(location: SourceLocation) -> Any:
+    if location.part.startswith("@"):
         from difflab.cli.point_files import array_in
 
-        return array_in(place.part[1:], place)
-    return _array(place) if place.part.startswith("[") else _number(place)
+        return array_in(location.part[1:], location)
+    return _array(location) if location.part.startswith("[") else _number(location)
 
 
-def _number(place: SourceLocation) -> float:
+def _number(location: SourceLocation) -> float:
     """Return a number, or the value of an expression without variables."""
-    value = place.part
+    value = location.part
     try:
         # Python's floats also allow 1_000, which is more likely a typing error.
-        number = float(value) if "_" not in value else _constant(place)
+        number = float(value) if "_" not in value else _constant(location)
     except ValueError:
-        number = _constant(place)
+        number = _constant(location)
     if not isfinite(number):
-        raise place.error(PointError, f"{value!r} is not a finite number")
+        raise location.error(PointError, f"{value!r} is not a finite number")
     return number
 
 
-def _constant(place: SourceLocation) -> float:
+def _constant(location: SourceLocation) -> float:
     from difflab.language import parse
 
-    value = place.part
+    value = location.part
     try:
         constant = parse(value)
         if constant.n == 0 and constant.m == 1:
             return float(constant())
     except ParseError as error:
-        raise place.error(PointError, f"{value!r} is not a number: {error.message}") from error
+        raise location.error(PointError, f"{value!r} is not a number: {error.message}") from error
     hint = "a number, pi/2, [1, 2, 3] or @file.npy"
-    raise place.error(PointError, f"{value!r} is not a number", hint)
+    raise location.error(PointError, f"{value!r} is not a number", hint)
 
 
-def _array(place: SourceLocation) -> NDArray[np.float64]:
+def _array(location: SourceLocation) -> NDArray[np.float64]:
     """Read nested brackets of scalars, without recursion."""
     import numpy as np
 
-    assert place.span is not None
-    start = place.span[0]
+    assert location.span is not None
+    start = location.span[0]
     stack: list[list[Any]] = [[]]
-    for found in _TOKEN.finditer(place.part):
-        token = replace(place, span=(start + found.start(), start + found.end()))
-        if found[0] == "[":
+    for match in _TOKEN.finditer(location.part):
+        token = replace(location, span=(start + match.start(), start + match.end()))
+        if match[0] == "[":
             stack.append([])
             if len(stack) > _DEPTH:
                 raise token.error(PointError, "too many nested brackets")
-        elif found[0] != "]":
+        elif match[0] != "]":
             stack[-1].append(_number(token))
         elif len(stack) < 2:
             raise token.error(PointError, "unmatched ']'")
@@ -350,8 +350,8 @@ def _array(place: SourceLocation) -> NDArray[np.float64]:
             inner = stack.pop()
             stack[-1].append(inner)
     if len(stack) != 1 or len(stack[0]) != 1 or not isinstance(stack[0][0], list):
-        raise place.error(PointError, "the brackets of the array are not closed")
+        raise location.error(PointError, "the brackets of the array are not closed")
     try:
         return np.array(stack[0][0], dtype=np.float64)
     except ValueError as error:
-        raise place.error(PointError, "the rows of the array differ in length") from error
+        raise location.error(PointError, "the rows of the array differ in length") from error

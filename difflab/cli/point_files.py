@@ -26,23 +26,23 @@ EXAMPLE = '{"x1": 2, "w": [1, 2, 3]}'
 TREE = '{"x1": 2, "params": {"w": [1, 2, 3]}}'
 
 
-def array_in(name: str, place: SourceLocation) -> NDArray[Any]:
+def array_in(name: str, location: SourceLocation) -> NDArray[Any]:
     """Return the array in a file of NumPy's format, without unpickling anything."""
     example = "write one with numpy.save('x.npy', array)"
-    with _faults(name, place, "a NumPy array file", example), open_regular(name) as stream:
+    with _faults(name, location, "a NumPy array file", example), open_regular(name) as stream:
         values = _read(stream, name)
-    return _real(values, repr(name), place)
+    return _real(values, repr(name), location)
 
 
-def arrays_in(name: str, place: SourceLocation) -> Values:
+def arrays_in(name: str, location: SourceLocation) -> Values:
     """Return the arrays in an ``.npz`` file by their names, without unpickling anything."""
     from shutil import copyfileobj
     from zipfile import ZipFile
 
-    found: Values = {}
+    arrays: Values = {}
     example = "write one with numpy.savez('values.npz', x=…, y=…)"
     with (
-        _faults(name, place, "a file of NumPy arrays", example),
+        _faults(name, location, "a file of NumPy arrays", example),
         open_regular(name) as stream,
         ZipFile(stream) as archive,
     ):
@@ -52,8 +52,8 @@ def arrays_in(name: str, place: SourceLocation) -> Values:
             with archive.open(member) as packed, TemporaryFile() as unpacked:
                 copyfileobj(packed, unpacked)
                 values = _read(unpacked, name)
-            found[key] = _real(values, f"{key!r} in {name!r}", place)
-    return found
+            arrays[key] = _real(values, f"{key!r} in {name!r}", location)
+    return arrays
 
 
 def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
@@ -67,11 +67,11 @@ def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
         It is not a JSON object of numbers and rectangular lists of them; the error names the line.
     """
 
-    def pairs(found: list[tuple[str, Any]]) -> Values:
-        for position, (key, _) in enumerate(found):
-            if any(key == earlier for earlier, _ in found[:position]):
+    def pairs(items: list[tuple[str, Any]]) -> Values:
+        for position, (key, _) in enumerate(items):
+            if any(key == earlier for earlier, _ in items[:position]):
                 raise _at_key(content, name, key).error(PointError, f"{key!r} is given twice")
-        return numbers(dict(found)) if trees else dict(found)
+        return numbers(dict(items)) if trees else dict(items)
 
     def numbers(values: Values) -> Values:
         read = _value if trees else _number
@@ -80,9 +80,11 @@ def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
     try:
         read = json.loads(content, object_pairs_hook=pairs, parse_int=float)
     except json.JSONDecodeError as error:
-        place = _line(content, name, error.pos)
+        location = _line(content, name, error.pos)
         hint = f"write {TREE if trees else EXAMPLE}"
-        raise place.error(PointError, f"{name!r} is not JSON: {error.msg.lower()}", hint) from error
+        raise location.error(
+            PointError, f"{name!r} is not JSON: {error.msg.lower()}", hint
+        ) from error
     except RecursionError as error:
         raise PointError(f"{name!r} has too many nested brackets") from error
     if not isinstance(read, dict):
@@ -91,16 +93,16 @@ def numbers_in(content: str, name: str, *, trees: bool = False) -> Values:
     return read if trees else numbers(read)
 
 
-def _value(value: Any, key: str, place: SourceLocation) -> Any:
+def _value(value: Any, key: str, location: SourceLocation) -> Any:
     """Return a value of an object in a tree, whose inner objects have been read."""
     if isinstance(value, dict):
         return value
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return [each if isinstance(each, dict) else _number(each, key, place) for each in value]
-    return _number(value, key, place)
+        return [each if isinstance(each, dict) else _number(each, key, location) for each in value]
+    return _number(value, key, location)
 
 
-def _number(value: Any, key: str, place: SourceLocation) -> Any:
+def _number(value: Any, key: str, location: SourceLocation) -> Any:
     """Return a scalar, or a list of scalars as an array."""
     import numpy as np
 
@@ -111,17 +113,19 @@ def _number(value: Any, key: str, place: SourceLocation) -> Any:
             array = np.array(value)
         except ValueError:
             hint = "write lists of one length: [[1, 2], [3, 4]]"
-            raise place.error(PointError, f"the rows of {key!r} differ in length", hint) from None
+            raise location.error(
+                PointError, f"the rows of {key!r} differ in length", hint
+            ) from None
         if array.dtype == np.float64 and np.isfinite(array).all():
             return array
     hint = f"write numbers or lists of numbers: {EXAMPLE}"
-    raise place.error(PointError, f"{key!r} is not a finite number or a list of them", hint)
+    raise location.error(PointError, f"{key!r} is not a finite number or a list of them", hint)
 
 
 def _at_key(content: str, name: str, key: str) -> SourceLocation:
     """Return the index of a key; the last one if there are several."""
-    written = re.escape(json.dumps(key, ensure_ascii=False))
-    ends = [found.start() for found in re.finditer(rf"{written}\s*:", content)]
+    pattern = re.escape(json.dumps(key, ensure_ascii=False))
+    ends = [match.start() for match in re.finditer(rf"{pattern}\s*:", content)]
     return _line(content, name, ends[-1] if ends else 0, len(key) + 2)
 
 
@@ -148,15 +152,15 @@ def _read(stream: BinaryIO, name: str) -> NDArray[Any]:
     return values
 
 
-def _real(values: NDArray[Any], what: str, place: SourceLocation) -> NDArray[np.float64]:
+def _real(values: NDArray[Any], what: str, location: SourceLocation) -> NDArray[np.float64]:
     if values.dtype.kind not in "biuf":
-        raise place.error(PointError, f"{what} holds {values.dtype} values, not real numbers")
+        raise location.error(PointError, f"{what} holds {values.dtype} values, not real numbers")
     return values.astype("float64", copy=False)
 
 
 @contextmanager
-def _faults(name: str, place: SourceLocation, kind: str, hint: str) -> Iterator[None]:
-    """Convert the exceptions of a damaged or missing file to an error at `place`."""
+def _faults(name: str, location: SourceLocation, kind: str, hint: str) -> Iterator[None]:
+    """Convert the exceptions of a damaged or missing file to an error at `location`."""
     from zipfile import BadZipFile
     from zlib import error as zlib_error
 
@@ -167,8 +171,8 @@ def _faults(name: str, place: SourceLocation, kind: str, hint: str) -> Iterator[
     except PointError:
         raise
     except OSError as error:
-        raise place.error(PointError, f"cannot read {name!r}: {reason(error)}") from error
+        raise location.error(PointError, f"cannot read {name!r}: {reason(error)}") from error
     except InputError as error:
-        raise place.error(PointError, error.message, error.hint) from error
+        raise location.error(PointError, error.message, error.hint) from error
     except damaged as error:
-        raise place.error(PointError, f"{name!r} is not {kind}: {error}", hint) from error
+        raise location.error(PointError, f"{name!r} is not {kind}: {error}", hint) from error

@@ -92,7 +92,7 @@ def formula(argument: str, *, latex: bool) -> str:
     Raises
     ------
     InputError
-        It is LaTeX that difflab does not read; the error has the place in it.
+        It is LaTeX that difflab does not read; the error has the location in it.
 
     Examples
     --------

@@ -75,14 +75,14 @@ def budget(
     from difflab.report.rounding.result import error_budget
 
     function, point = _fixed(expression, at, ranges)
-    found = error_budget(
+    result = error_budget(
         function, point, over=ranges or None, points=points, dtype=dtype, seed=seed
     )
     files: dict[Path, str | bytes] = {}
     if plot is not None:
-        picture = found.draw()
+        picture = result.draw()
         files[plot] = picture.png() if plot.suffix.lower() == ".png" else picture.svg()
-    report = formatted(found, chosen, reports, to_file=destination is not None)
+    report = formatted(result, chosen, reports, to_file=destination is not None)
     deliver(report, destination, files)
     return 0
 
@@ -140,11 +140,11 @@ def dtypes(
     from difflab.report.rounding.result import cheapest_dtypes
 
     function, point = _fixed(expression, at, ranges)
-    found = cheapest_dtypes(
+    result = cheapest_dtypes(
         function, ranges, point, tolerance=tolerance, floor=floor,
         dtypes=parse_names(dtypes) or [], points=points, seed=seed,
     )  # fmt: skip
-    deliver(formatted(found, chosen, reports, to_file=destination is not None), destination)
+    deliver(formatted(result, chosen, reports, to_file=destination is not None), destination)
     return 0
 
 

@@ -69,8 +69,8 @@ class _UserCode:
         arrays = point and {key: np.asarray(value, dtype=float) for key, value in point.items()}
         if domains:
             arrays = {**middle_of(domains[0].over), **(arrays or {})}
-        found = code_at(name, arrays)
-        return verified(name, found, domains) if self.verify else required(name, found)
+        code = code_at(name, arrays)
+        return verified(name, code, domains) if self.verify else required(name, code)
 
     def family(self, name: str) -> SizedFamily | None:
         """Return a Python function of sizes."""
@@ -178,13 +178,13 @@ def _counted(planned: Plan, path: Path) -> str:
     """Return the count of cases and records, and how many of them a store lacks."""
     from difflab.lab.study.cases import StudyStore
 
-    known: set[str] = set()
+    done: set[str] = set()
     if path.is_file():
         with StudyStore(path) as store:
-            known = store.known(planned.keys)
+            done = store.known(planned.keys)
     cases = counted(len(planned.works), "case")
     total = counted(len(planned.keys), "record")
-    return f"{cases}, {total}: {len(known)} in {path}, {len(planned.keys) - len(known)} left\n"
+    return f"{cases}, {total}: {len(done)} in {path}, {len(planned.keys) - len(done)} left\n"
 
 
 @study.command("export")
@@ -209,8 +209,8 @@ def export(store: str, /, form: ExportFormat | None = None, output: str | None =
     path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
     with StudyStore(Path(store)) as opened:
         records = opened.records()
-    written = to_csv(records) if form == "csv" else to_parquet(records)
-    write_files({path: written})
+    content = to_csv(records) if form == "csv" else to_parquet(records)
+    write_files({path: content})
     say(f"wrote {path}: {counted(len(records), 'record')}")
     return 0
 
@@ -317,6 +317,6 @@ def diff(
     from difflab.lab.diff.sides import load
     from difflab.report import differences
 
-    found = difference(load(old), load(new))
-    deliver(formatted(found, chosen, differences, to_file=destination is not None), destination)
-    return 1 if found.worse else 0
+    result = difference(load(old), load(new))
+    deliver(formatted(result, chosen, differences, to_file=destination is not None), destination)
+    return 1 if result.worse else 0

@@ -117,17 +117,17 @@ class _Subject:
 
         draw, first = np.random.default_rng(seed), self.pair.arguments
         leaves, structure = flatten(first)
-        found = [first]
+        points = [first]
         for _ in range(_TRIES * wanted):
-            if len(found) == wanted:
-                return found
+            if len(points) == wanted:
+                return points
             near = [np.round(x * draw.uniform(0.6, 1.4, np.shape(x)), 3) for x in leaves]
             moved = unflatten(structure, [x if np.ndim(x) else float(x) for x in near])
             with np.errstate(all="ignore"):
                 if np.isfinite(np.asarray(self.pair.value(*moved), dtype=float)).all():
-                    found.append(moved)
+                    points.append(moved)
         raise InputError(
-            f"the function is finite at {len(found)} of {_TRIES * wanted} points around the first",
+            f"the function is finite at {len(points)} of {_TRIES * wanted} points around the first",
             hint="give a point inside its domain with --at",
         )
 

@@ -90,7 +90,7 @@ class Event:
 
 def events(
     graph: Graph,
-    found: Sequence[Any],
+    values: Sequence[Any],
     outputs: Sequence[int],
     inputs: Mapping[int, Any],
 ) -> tuple[list[Event], bool]:
@@ -100,7 +100,7 @@ def events(
     ----------
     graph : Graph
         The computation.
-    found : sequence
+    values : sequence
         The value of every node, at one point.
     outputs : sequence of int
         The result nodes; elements that no output depends on are ignored.
@@ -116,29 +116,29 @@ def events(
     suspects = {
         node: mask
         for node in range(len(graph))
-        if (mask := doubtful(graph, node, found)) is not None
+        if (mask := doubtful(graph, node, values)) is not None
     }
     if not suspects:
         return [], True
-    marks = needed(graph, found, outputs)
-    failed = list(islice(failures(graph, found, suspects, marks), LIMIT))
+    marks = needed(graph, values, outputs)
+    failed = list(islice(failures(graph, values, suspects, marks), LIMIT))
     lossy = any(
-        marks[node] is not None and _any(mask & marks[node] & np.isfinite(found[node]))
+        marks[node] is not None and _any(mask & marks[node] & np.isfinite(values[node]))
         for node, mask in suspects.items()
     )
-    sums = _finite_sums(graph, found, marks) if lossy else {}
-    lost, judged = _cancellations(graph, found, sums, inputs)
+    sums = _finite_sums(graph, values, marks) if lossy else {}
+    lost, judged = _cancellations(graph, values, sums, inputs)
     return sorted(failed + lost, key=lambda event: event.node)[:LIMIT], judged
 
 
 def failures(
-    graph: Graph, found: Sequence[Any], nodes: Iterable[int], marks: Sequence[ElementMask | None]
+    graph: Graph, values: Sequence[Any], nodes: Iterable[int], marks: Sequence[ElementMask | None]
 ) -> Iterator[Event]:
     """Yield an event for each of `nodes` that returns nan or infinity for finite operands.
 
     Parameters
     ----------
-    graph, found
+    graph, values
         As in `events`.
     nodes : iterable of int
         The nodes to examine, in evaluation order.
@@ -147,29 +147,29 @@ def failures(
     """
     for node in nodes:
         mark = marks[node]
-        wrong = False if mark is None else mark & ~np.isfinite(found[node])
-        element = _origin(graph, node, found, wrong, marks) if _any(wrong) else None
+        wrong = False if mark is None else mark & ~np.isfinite(values[node])
+        element = _origin(graph, node, values, wrong, marks) if _any(wrong) else None
         if element is not None:
-            yield _event(graph, node, found, element)
+            yield _event(graph, node, values, element)
 
 
 def _finite_sums(
-    graph: Graph, found: Sequence[Any], marks: Sequence[ElementMask | None]
+    graph: Graph, values: Sequence[Any], marks: Sequence[ElementMask | None]
 ) -> dict[int, ElementMask]:
     """Return the finite elements of every sum that an output depends on."""
     sums = {}
     for node in np.flatnonzero(graph.applies(*SUMS)).tolist():
         mark = marks[node]
-        if mark is not None and _any(counts := mark & np.isfinite(found[node])):
+        if mark is not None and _any(counts := mark & np.isfinite(values[node])):
             sums[node] = counts
     return sums
 
 
-def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> ElementMask | None:
+def doubtful(graph: Graph, node: int, values: Sequence[Any]) -> ElementMask | None:
     """Return the elements of a node that are not finite, or so small that digits were lost."""
-    value = found[node]
+    value = values[node]
     if graph.primitive(node) in SUMS:
-        scale = _scale(graph, node, found)
+        scale = _scale(graph, node, values)
         if not getattr(value, "ndim", 0):
             close = abs(value) <= NEAR * scale and 0 < scale < math.inf
             return True if close or not math.isfinite(value) else None
@@ -180,13 +180,13 @@ def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> ElementMask | Non
     return _some(~np.isfinite(value))
 
 
-def _scale(graph: Graph, node: int, found: Sequence[Any]) -> Any:
+def _scale(graph: Graph, node: int, values: Sequence[Any]) -> Any:
     """Return the size of the terms of a sum, for each of its elements."""
-    row, operands = graph.primitive(node), [found[arg] for arg in graph.arguments(node)]
+    row, operands = graph.primitive(node), [values[arg] for arg in graph.arguments(node)]
     assert row is not None
     if len(row.signs) == 2:
         a, b = operands
-        if not getattr(found[node], "ndim", 0):
+        if not getattr(values[node], "ndim", 0):
             return max(abs(float(a)), abs(float(b)))
         return np.maximum(np.abs(a), np.abs(b))
     return row.computer(np)(*map(np.abs, operands), **graph.params(node))
@@ -200,11 +200,11 @@ def _some(mask: ElementMask) -> ElementMask | None:
     return mask if _any(mask) else None
 
 
-def needed(graph: Graph, found: Sequence[Any], outputs: Sequence[int]) -> list[ElementMask | None]:
+def needed(graph: Graph, values: Sequence[Any], outputs: Sequence[int]) -> list[ElementMask | None]:
     """Return the elements of every node that the outputs depend on; None for no element."""
     marks: list[ElementMask | None] = [None] * len(graph)
     for node in outputs:
-        marks[node] = np.ones(np.shape(found[node]), bool) if np.ndim(found[node]) else True
+        marks[node] = np.ones(np.shape(values[node]), bool) if np.ndim(values[node]) else True
     rows = list(graph.rows())
     for node in range(len(graph) - 1, -1, -1):
         mark, (opcode, args) = marks[node], rows[node]
@@ -212,7 +212,7 @@ def needed(graph: Graph, found: Sequence[Any], outputs: Sequence[int]) -> list[E
             continue
         row = graph.primitives[opcode - FIRST_ROW]
         for position, arg in enumerate(args):
-            share = _share(graph, row, node, position, args, mark, found)
+            share = _share(graph, row, node, position, args, mark, values)
             if share is not None:
                 marks[arg] = share if marks[arg] is None else marks[arg] | share
     return marks
@@ -225,16 +225,16 @@ def _share(
     position: int,
     args: Sequence[int],
     mark: ElementMask,
-    found: Sequence[Any],
+    values: Sequence[Any],
 ) -> ElementMask | None:
     """Return the elements of one argument that the marked elements of a node depend on."""
-    shape = getattr(found[args[position]], "shape", ())
+    shape = getattr(values[args[position]], "shape", ())
     if isinstance(row.rule, LinearMap):
-        shapes = tuple(np.shape(found[arg]) for arg in args)
+        shapes = tuple(np.shape(values[arg]) for arg in args)
         count = row.rule.transpose(mark * 1.0, position, shapes, **graph.params(node))
         return _some(np.asarray(count) != 0)
     if isinstance(row.rule, Select):
-        mark = mark & _passes(row.rule, position, [found[arg] for arg in args])
+        mark = mark & _passes(row.rule, position, [values[arg] for arg in args])
     elif not isinstance(row.rule, Elementwise):
         return np.ones(shape, bool) if _any(mark) else None
     if not _any(mark):
@@ -262,7 +262,7 @@ def _passes(rule: Select, position: int, operands: list[Any]) -> ElementMask:
 def _origin(
     graph: Graph,
     node: int,
-    found: Sequence[Any],
+    values: Sequence[Any],
     wrong: ElementMask,
     marks: Sequence[ElementMask | None],
 ) -> tuple[int, ...] | None:
@@ -271,11 +271,11 @@ def _origin(
     args = graph.arguments(node)
     if row is not None:
         for position, arg in enumerate(args):
-            bad = ~np.isfinite(np.asarray(found[arg]))
+            bad = ~np.isfinite(np.asarray(values[arg]))
             if not bad.any():
                 continue
             if isinstance(row.rule, Select):
-                bad = bad & _passes(row.rule, position, [found[each] for each in args])
+                bad = bad & _passes(row.rule, position, [values[each] for each in args])
             if isinstance(row.rule, Elementwise | Select):
                 wrong = wrong & ~bad
             elif marks[arg] is not None and np.any(bad & marks[arg]):
@@ -286,11 +286,11 @@ def _origin(
     return tuple(map(int, where[0])) if len(where) else None
 
 
-def _event(graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]) -> Event:
+def _event(graph: Graph, node: int, values: Sequence[Any], element: tuple[int, ...]) -> Event:
     """Return the event of a non-finite element with finite operands."""
-    value, row = found[node], graph.primitive(node)
+    value, row = values[node], graph.primitive(node)
     result = float(value[element] if element else value)
-    operands = operands_of(graph, node, found, element)
+    operands = operands_of(graph, node, values, element)
     kind = AnomalyKind.NAN if math.isnan(result) else AnomalyKind.INFINITE
     if kind is AnomalyKind.INFINITE and row is not None and _finite_exactly(row, operands):
         kind = AnomalyKind.OVERFLOW
@@ -298,35 +298,35 @@ def _event(graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ..
 
 
 def operands_of(
-    graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]
+    graph: Graph, node: int, values: Sequence[Any], element: tuple[int, ...]
 ) -> tuple[Any, ...]:
     """Return the operands of one element, or whole arrays of a non-elementwise operation."""
     row = graph.primitive(node)
-    operands = [found[arg] for arg in graph.arguments(node)] or [found[node]]
+    operands = [values[arg] for arg in graph.arguments(node)] or [values[node]]
     if row is None or (isinstance(row.rule, Elementwise | Select) and row.shape is None):
-        return operands_at(operands, element, np.shape(found[node]))
+        return operands_at(operands, element, np.shape(values[node]))
     return tuple(operands)
 
 
 def _finite_exactly(row: Primitive, operands: Sequence[Any]) -> bool:
     """Whether an infinite result is finite in the reals: an overflow, not a pole."""
-    found = None
-    known = row.name if TABLE.get(row.name) is row else row  # a row cannot be pickled
+    finite = None
+    picklable = row.name if TABLE.get(row.name) is row else row  # a row cannot be pickled
     if row.shape is None:
-        found = computed(_finite, [row], known, list(map(float, operands)))
-    return not row.defined if found is None else found
+        finite = computed(_finite, [row], picklable, list(map(float, operands)))
+    return not row.defined if finite is None else finite
 
 
 def _finite(row: Primitive | str, operands: Sequence[float]) -> bool:
     import mpmath
 
-    known = TABLE[row] if isinstance(row, str) else row
-    value = MpmathInterpreter().operation(known)(*map(mpmath.mpf, operands))
+    primitive = TABLE[row] if isinstance(row, str) else row
+    value = MpmathInterpreter().operation(primitive)(*map(mpmath.mpf, operands))
     return bool(mpmath.isfinite(value))
 
 
 def _cancellations(
-    graph: Graph, found: Sequence[Any], sums: dict[int, ElementMask], inputs: Mapping[int, Any]
+    graph: Graph, values: Sequence[Any], sums: dict[int, ElementMask], inputs: Mapping[int, Any]
 ) -> tuple[list[Event], bool]:
     """Return the sums without a correct digit, compared with an evaluation with 60 digits."""
     if not sums:
@@ -336,14 +336,14 @@ def _cancellations(
         return [], False
     made = []
     for (node, counts), right in zip(sums.items(), exact, strict=True):
-        got = np.asarray(found[node])
+        got = np.asarray(values[node])
         true = np.broadcast_to(np.asarray(right, dtype=object), got.shape)
-        scale = np.broadcast_to(_scale(graph, node, found), got.shape)
+        scale = np.broadcast_to(_scale(graph, node, values), got.shape)
         cancels = counts & (np.abs(got) <= CANCELS * scale) & np.isfinite(scale)
         for element in map(tuple, np.argwhere(np.broadcast_to(cancels, got.shape)).tolist()):
             result, target = float(got[element]), true[element]
             if _lost(result, target, float(scale[element])):
-                operands = operands_of(graph, node, found, element)
+                operands = operands_of(graph, node, values, element)
                 event = Event(
                     node, AnomalyKind.CANCELLATION, element, operands, result, float(target)
                 )
@@ -367,19 +367,19 @@ def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> 
     if _element_count(pruned) > EXACT_LIMIT:
         return None
     names = {name: node for node, name in graph.names.items()}
-    given = {
+    values = {
         node: np.asarray(inputs[names[name]], dtype=float) for node, name in pruned.names.items()
     }
-    found: list[Any] | None = computed(_exactly, pruned.primitives, pruned, given, targets)
-    return found
+    exact: list[Any] | None = computed(_exactly, pruned.primitives, pruned, values, targets)
+    return exact
 
 
-def _exactly(graph: Graph, given: Mapping[int, Any], targets: Sequence[int]) -> list[Any]:
+def _exactly(graph: Graph, values: Mapping[int, Any], targets: Sequence[int]) -> list[Any]:
     import mpmath
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)
     with mpmath.workdps(EXACT_DIGITS):
-        environment = {node: exactly(value) for node, value in given.items()}
+        environment = {node: exactly(value) for node, value in values.items()}
         return fold(graph, environment, targets, MpmathInterpreter())
 
 

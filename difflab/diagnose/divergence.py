@@ -57,7 +57,7 @@ class Divergence:
         The operation with its operands: ``abs(0)``.
     site : SourceLocation
         The part of the formula, or the Python line.
-    found : tuple of (float, float)
+    values : tuple of (float, float)
         What the methods compute there: the value, or the derivative with respect to the
         operand `operand`.
     operand : int
@@ -71,7 +71,7 @@ class Divergence:
     node: int
     call: str
     site: SourceLocation
-    found: tuple[float, float]
+    values: tuple[float, float]
     operand: int
     alone: bool
 
@@ -85,7 +85,7 @@ class Divergence:
         if self.kind != "value" and not self.alone:
             what = f"cotangent of operand {self.operand}"
         both = " and ".join(
-            f"{name} {number_text(value)}" for name, value in zip(names, self.found, strict=True)
+            f"{name} {number_text(value)}" for name, value in zip(names, self.values, strict=True)
         )
         lines = [self.site.marked(f"{names[0]} and {names[1]} differ at {self.call}{self._at}")]
         lines.append(f"its {what}: {both}")
@@ -215,13 +215,13 @@ class _DivergenceSearch:
             node for node in outputs if node not in inside
         }
         builder = Builder(self.graph.source)
-        known: dict[int, int] = {}
+        boundary: dict[int, int] = {}
         for node in sorted(edge):
-            known[node] = builder.input(f"node{node}", self.graph.shape(node))
-        copied = rewrite(self.graph, builder, None, known=known, nodes=sorted(inside))
+            boundary[node] = builder.input(f"node{node}", self.graph.shape(node))
+        copied = rewrite(self.graph, builder, None, known=boundary, nodes=sorted(inside))
         made = [copied[node] for node in outputs]
-        inputs, owners = list(known.values()), _owners(self.graph, known)
-        values = [np.ravel(np.asarray(self.values[node], dtype=np.float64)) for node in known]
+        inputs, owners = list(boundary.values()), _owners(self.graph, boundary)
+        values = [np.ravel(np.asarray(self.values[node], dtype=np.float64)) for node in boundary]
         if scaled:
             scale = builder.input("t")
             made = [builder.emit(multiply, (scale, node)) for node in made]
@@ -246,15 +246,17 @@ class _DivergenceSearch:
 
     def _values(self, part: _Subfunction) -> tuple[tuple[Array, Array], NDArray[np.bool_]]:
         """Return the results of both methods, and where they differ beyond rounding."""
-        found = [method(part.function, part.point) for method in self.methods]
+        derivatives = [method(part.function, part.point) for method in self.methods]
         if part.scaled:
-            found = [Derivative(each.value[:, -1:], each.error[:, -1:]) for each in found]
-        (a, a_error), (b, b_error) = found
+            derivatives = [
+                Derivative(each.value[:, -1:], each.error[:, -1:]) for each in derivatives
+            ]
+        (a, a_error), (b, b_error) = derivatives
         with np.errstate(all="ignore"):
             size = np.maximum(np.abs(a), np.abs(b))
             largest = np.max(size, initial=0.0, where=np.isfinite(size))
-            room = _ROUNDING * size + _CANCELLED * largest + a_error + b_error
-            same = (np.abs(a - b) <= room) | (a == b) | (np.isnan(a) & np.isnan(b))
+            tolerance = _ROUNDING * size + _CANCELLED * largest + a_error + b_error
+            same = (np.abs(a - b) <= tolerance) | (a == b) | (np.isnan(a) & np.isnan(b))
         return (a, b), ~same
 
     def _divergence(
@@ -266,13 +268,13 @@ class _DivergenceSearch:
         operand: int,
         alone: bool,
     ) -> Divergence:
-        place = tuple(np.argwhere(different)[0])
+        index = tuple(np.argwhere(different)[0])
         columns = np.flatnonzero(different.any(axis=0))
         if kind == "derivative" and columns.size:
-            place = (int(np.flatnonzero(different[:, columns[0]])[0]), int(columns[0]))
+            index = (int(np.flatnonzero(different[:, columns[0]])[0]), int(columns[0]))
         operands = [self.values[arg] for arg in self.graph.arguments(node)]
         call = call_text(self.graph.primitive(node), operands)
-        first, second = (float(array[place]) for array in values)
+        first, second = (float(array[index]) for array in values)
         site = self.graph.place(node)
         return Divergence(kind, node, call, site, (first, second), operand, alone)
 
@@ -286,6 +288,6 @@ class _Subfunction(NamedTuple):
     scaled: bool
 
 
-def _owners(graph: Graph, known: Mapping[int, Any]) -> list[int]:
+def _owners(graph: Graph, nodes: Mapping[int, Any]) -> list[int]:
     """Return the node of every element of the packed inputs."""
-    return [node for node in known for _ in range(int(np.prod(graph.shape(node), dtype=np.int64)))]
+    return [node for node in nodes for _ in range(int(np.prod(graph.shape(node), dtype=np.int64)))]

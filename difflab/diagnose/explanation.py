@@ -121,8 +121,8 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     w: gradient exactly 0, blocked by relu(-3.2) at column 1: -3.2 ≤ 0
     """
     require_function(function, "explain")
-    known = isinstance(at, Mapping | list | tuple)
-    if not known and not (isinstance(at, np.ndarray) and at.ndim):
+    is_point = isinstance(at, Mapping | list | tuple)
+    if not is_point and not (isinstance(at, np.ndarray) and at.ndim):
         raise PointError(
             f"explain requires a point, not {type(at).__name__}",
             hint='give the values by name, {"x": 2.0}, or in order, [2.0]',
@@ -168,35 +168,37 @@ class PointExplainer:
 
         Their elements differ, so that contributions of the outputs do not cancel by chance.
         """
-        known = dict(zip(self.function.input_nodes, values, strict=True))
+        environment = dict(zip(self.function.input_nodes, values, strict=True))
         shapes = [self.function.graph.shape(number) for number in self.backward.seeds]
         seeds = zip(self.backward.seeds.values(), shapes, packed_slices(shapes), strict=True)
         for seed, shape, part in seeds:
             weights = 1.0 + np.arange(part.start, part.stop) * math.sqrt(0.5) % 1.0
-            known[seed] = weights.reshape(shape)[()]
-        return known
+            environment[seed] = weights.reshape(shape)[()]
+        return environment
 
     def single(self, values: Sequence[Any], point: int | None) -> Explanation:
         """Return the explanation at one point; `point` is its index in a batch."""
-        known = self.environment(values)
-        found = fold_all(self.graph, known, ArrayInterpreter())
-        made, judged = events(self.graph, found, self.outputs, known)
+        environment = self.environment(values)
+        node_values = fold_all(self.graph, environment, ArrayInterpreter())
+        made, judged = events(self.graph, node_values, self.outputs, environment)
         # The derivative of an operation that itself failed is no separate finding.
         failed = {event.node for event in made if event.kind is not AnomalyKind.CANCELLATION}
         fresh = (event for event in made if self.backward.origin(event.node) not in failed)
-        findings = tuple(self.finding(event, found, point) for event in fresh)
+        findings = tuple(self.finding(event, node_values, point) for event in fresh)
         flat: tuple[ZeroGradient, ...] = ()
         if point is None:
-            bars = self.gradients(found)
+            bars = self.gradients(node_values)
             flat = tuple(flat_inputs(self.function, values, bars, self.site))
         return Explanation(findings, flat, judged)
 
-    def gradients(self, found: Sequence[Any]) -> dict[int, Any]:
+    def gradients(self, node_values: Sequence[Any]) -> dict[int, Any]:
         """Return the gradient with respect to each examined input; None where no path exists."""
         nodes, bars = self.function.input_nodes, self.backward.bars
-        return {i: found[bars[nodes[i]]] if nodes[i] in bars else None for i in self.input_indices}
+        return {
+            i: node_values[bars[nodes[i]]] if nodes[i] in bars else None for i in self.input_indices
+        }
 
-    def finding(self, event: Event, found: Sequence[Any], point: int | None) -> Finding:
+    def finding(self, event: Event, node_values: Sequence[Any], point: int | None) -> Finding:
         """Return an event as a finding about the function's own operations."""
         graph, node = self.graph, event.node
         origin = self.backward.origin(node)
@@ -205,7 +207,7 @@ class PointExplainer:
         call = call_text(row, event.operands)
         if row is None and node in graph.names:
             call = f"the input '{graph.input_name(node)}'"
-        forward = "" if origin is None else self._forward(source, event, found)
+        forward = "" if origin is None else self._forward(source, event, node_values)
         return Finding(
             kind=event.kind,
             operation=row.name if row is not None else "",
@@ -222,13 +224,13 @@ class PointExplainer:
             point=point,
         )
 
-    def _forward(self, source: int, event: Event, found: Sequence[Any]) -> str:
+    def _forward(self, source: int, event: Event, node_values: Sequence[Any]) -> str:
         """Return the forward operation with its operands, at the same element if shapes match."""
         row = self.graph.primitive(source)
         if row is None:
             return ""
-        shape = np.shape(found[source])
-        operands = [found[arg] for arg in self.graph.arguments(source)]
+        shape = np.shape(node_values[source])
+        operands = [node_values[arg] for arg in self.graph.arguments(source)]
         if shape and len(event.element) == len(shape):
             operands = [
                 each[event.element] if np.shape(each) == shape else each for each in operands
@@ -268,16 +270,16 @@ class PointExplainer:
         step = max(BLOCK // max(self.graph.element_count(), 1), 1)
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
-            known = self.environment([values[part] for values in flat])
-            found = fold_all(self.graph, known, ArrayInterpreter())
+            environment = self.environment([values[part] for values in flat])
+            node_values = fold_all(self.graph, environment, ArrayInterpreter())
             for node in range(len(self.graph)):
-                mask = doubtful(self.graph, node, found)
+                mask = doubtful(self.graph, node, node_values)
                 if mask is not None:
                     doubt[part] |= self._by_point(mask, node, part.stop - start)
             for node in self.outputs:
-                wrong = ~np.isfinite(found[node])
+                wrong = ~np.isfinite(node_values[node])
                 infinite[part] |= self._by_point(wrong, node, part.stop - start)
-            for i, bar in self.gradients(found).items():
+            for i, bar in self.gradients(node_values).items():
                 if bar is not None:
                     zeros[i][part] = np.broadcast_to(bar == 0, zeros[i][part].shape)
         return infinite, doubt, zeros

@@ -91,14 +91,14 @@ class Finding:
 
     def _scope(self) -> str:
         """Return the location part of the message, up to the colon."""
-        place = f" at {self.site}" if str(self.site) else ""
+        location = f" at {self.site}" if str(self.site) else ""
         if not self.gradient:
-            return f"{self.operation or 'value'}{place}: "
+            return f"{self.operation or 'value'}{location}: "
         inputs = ", ".join(self.inputs[:NAMED]) + (", …" if len(self.inputs) > NAMED else "")
         of = f" of {inputs}" if inputs else ""
         if not self.derivative_of:
-            return f"in the gradient{of}, where contributions are added{place}: "
-        return f"in the gradient{of}, from the derivative of {self.derivative_of}{place}: "
+            return f"in the gradient{of}, where contributions are added{location}: "
+        return f"in the gradient{of}, from the derivative of {self.derivative_of}{location}: "
 
     def _event(self) -> str:
         result = number_text(self.result)
@@ -131,8 +131,8 @@ class GradientBlock:
     site: SourceLocation = NOWHERE
 
     def __str__(self) -> str:
-        place = f" at {self.site}" if str(self.site) else ""
-        return f"{self.call}{place}: {self.reason}"
+        location = f" at {self.site}" if str(self.site) else ""
+        return f"{self.call}{location}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,8 @@ class ZeroGradient:
             some += f" at {self.points:,} points, first point {self.point}"
         if not self.path:
             return f"{name}: no path to the output{some}"
-        found = "; ".join(map(str, self.blocks))
-        return f"{name}: gradient exactly 0{some}" + (f", blocked by {found}" if found else "")
+        blocks = "; ".join(map(str, self.blocks))
+        return f"{name}: gradient exactly 0{some}" + (f", blocked by {blocks}" if blocks else "")
 
 
 def number_text(value: Any) -> str:

@@ -112,14 +112,14 @@ def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]
     """
     active = function.graph.reached_from(function.input_nodes)
     backward = CombinedGraph(function, [node for node, on in enumerate(active) if on])
-    known: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
-    known |= {
+    environment: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
+    environment |= {
         seed: np.full(function.graph.shape(node), float(function.outputs.count(node)))
         for node, seed in backward.seeds.items()
     }
     with np.errstate(all="ignore"):
-        found = fold(backward.graph, known, backward.bars.values(), ArrayInterpreter())
+        cotangents = fold(backward.graph, environment, backward.bars.values(), ArrayInterpreter())
     return {
         node: np.broadcast_to(bar, function.graph.shape(node))
-        for node, bar in zip(backward.bars, found, strict=True)
+        for node, bar in zip(backward.bars, cotangents, strict=True)
     }

@@ -60,25 +60,25 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
     hint: log needs x > 0
     """
     graph = function.graph
-    found = evaluate_all(function, values, on)
-    if all(np.all(np.isfinite(found[node])) for node in function.outputs):
+    node_values = evaluate_all(function, values, on)
+    if all(np.all(np.isfinite(node_values[node])) for node in function.outputs):
         return
     if _finite_in_the_reals(function, values):
         return
-    marks = needed(graph, found, function.outputs)
-    made = list(islice(failures(graph, found, range(len(graph)), marks), FAILURES_EXAMINED))
+    marks = needed(graph, node_values, function.outputs)
+    made = list(islice(failures(graph, node_values, range(len(graph)), marks), FAILURES_EXAMINED))
     event = next((event for event in made if event.kind is not AnomalyKind.OVERFLOW), made[0])
-    place = graph.place(event.node)
+    location = graph.place(event.node)
     row = graph.primitive(event.node)
     if row is None:
-        known = event.node in graph.constants
-        name = "a constant" if known else f"the input '{graph.input_name(event.node)}'"
-        raise place.error(DomainError, f"{name} is not a finite number")
+        is_constant = event.node in graph.constants
+        name = "a constant" if is_constant else f"the input '{graph.input_name(event.node)}'"
+        raise location.error(DomainError, f"{name} is not a finite number")
     shown = " and ".join(map(number_text, event.operands))
     noun = "argument is" if len(event.operands) == 1 else "arguments are"
     overflow = event.kind is AnomalyKind.OVERFLOW
     state = "overflows" if overflow else "is undefined"
-    raise place.error(
+    raise location.error(
         DomainError,
         f"{row.name} {state} at the point: its {noun} {shown}",
         hint=f"{row.name} needs {row.defined}" if row.defined and not overflow else None,
@@ -87,8 +87,8 @@ def check_domain(function: Function, values: Sequence[Any], on: Interpreter | No
 
 def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
     """Whether the outputs are known to be finite, with 50 digits and unbounded exponents."""
-    given = [np.asarray(value, dtype=float) for value in values]
-    return bool(computed(_computed_finite, function.graph.primitives, function, given))
+    floats = [np.asarray(value, dtype=float) for value in values]
+    return bool(computed(_computed_finite, function.graph.primitives, function, floats))
 
 
 def _computed_finite(function: Function, values: Sequence[NDArray[np.float64]]) -> bool:
@@ -219,13 +219,13 @@ def derivative_faults(
 
 def _faults(function: Function, x: NDArray[np.float64], dtype: FloatFormat) -> Iterator[str]:
     graph, rows = function.graph, list(function.graph.rows())
-    found = evaluate_all(function, function.split(x), RoundedInterpreter(dtype))
-    marks = needed(graph, found, function.outputs)
+    values = evaluate_all(function, function.split(x), RoundedInterpreter(dtype))
+    marks = needed(graph, values, function.outputs)
     for node, (opcode, args) in enumerate(rows):
         row = graph.primitive(node)
         if opcode < FIRST_ROW or row is None or marks[node] is None:
             continue
-        operands, value = [found[arg] for arg in args], np.asarray(found[node], dtype=np.float64)
+        operands, value = [values[arg] for arg in args], np.asarray(values[node], dtype=np.float64)
         lost = ~np.isfinite(value) | (value == 0)
         if not lost.any() or not all(np.isfinite(each).all() for each in operands):
             continue
@@ -236,7 +236,7 @@ def _faults(function: Function, x: NDArray[np.float64], dtype: FloatFormat) -> I
         wrong &= np.asarray(marks[node])
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0].tolist())
-            shown = operands_of(graph, node, found, at)
+            shown = operands_of(graph, node, values, at)
             yield _text(call_text(row, shown), float(value[at]), float(wide[at]), dtype)
 
 

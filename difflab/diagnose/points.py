@@ -89,7 +89,7 @@ def choose_point(function: Function, seed: int = 0) -> PointValues:
         raise InputError(f"the seed must be a non-negative integer, not {seed}")
     require_memory(_EACH * function.n, f"a point of {function.n:,} elements")
     search = _PointSearch(function, seed)
-    return _named(function, search.found())
+    return _named(function, search.point())
 
 
 def _named(function: Function, packed: PackedPoint) -> PointValues:
@@ -117,7 +117,7 @@ class _PointSearch:
         slices = packed_slices(function.input_shapes)
         self.slices = dict(zip(function.input_nodes, slices, strict=True))
 
-    def found(self) -> PackedPoint:
+    def point(self) -> PackedPoint:
         """Return the first point without faults, or the defined point with the fewest."""
         point = self._first()
         best: tuple[int, PackedPoint] | None = None
@@ -176,31 +176,31 @@ class _PointSearch:
 
         Nodes that only an unselected branch needs are omitted.
         """
-        found = evaluate_all(self.function, self.function.split(point))
-        finite = np.array([_finite(value) for value in found])
-        lost = np.bincount(self.users, weights=~finite[self.graph.args], minlength=len(found))
+        values = evaluate_all(self.function, self.function.split(point))
+        finite = np.array([_finite(value) for value in values])
+        lost = np.bincount(self.users, weights=~finite[self.graph.args], minlength=len(values))
         undefined = np.flatnonzero(~finite & (lost == 0) & (self.graph.opcode >= FIRST_ROW))
         with np.errstate(all="ignore"):
             near = [
                 node
                 for node in self.kinked
-                if not lost[node] and _near_kink(*self._operation(node, found))
+                if not lost[node] and _near_kink(*self._operation(node, values))
             ]
             near += [
                 node
                 for node in self.bounded
-                if not lost[node] and finite[node] and self._near_edge(node, found)
+                if not lost[node] and finite[node] and self._near_edge(node, values)
             ]
             if self.selects and (len(undefined) or near):
-                needed = self._needed(found, finite)
+                needed = self._needed(values, finite)
                 return [n for n in undefined.tolist() if n in needed], [
                     n for n in near if n in needed
                 ]
         return undefined.tolist(), near
 
-    def _near_edge(self, node: int, found: list[Any]) -> bool:
+    def _near_edge(self, node: int, values: list[Any]) -> bool:
         """Return whether moving a variable operand by the margin leaves the domain."""
-        row, operands = self._operation(node, found)
+        row, operands = self._operation(node, values)
         compute = row.computer(np)
         params = self.graph.params(node)
         for position, arg in enumerate(self.rows[node][1]):
@@ -214,11 +214,11 @@ class _PointSearch:
                     return True
         return False
 
-    def _operation(self, node: int, found: list[Any]) -> tuple[Primitive, list[Any]]:
+    def _operation(self, node: int, values: list[Any]) -> tuple[Primitive, list[Any]]:
         row = self.graph.primitives[self.rows[node][0] - FIRST_ROW]
-        return row, [found[arg] for arg in self.rows[node][1]]
+        return row, [values[arg] for arg in self.rows[node][1]]
 
-    def _needed(self, found: list[Any], finite: NDArray[np.bool_]) -> set[int]:
+    def _needed(self, values: list[Any], finite: NDArray[np.bool_]) -> set[int]:
         """Return the nodes that decide an output's value.
 
         An undefined selection keeps all of its operands.
@@ -229,7 +229,7 @@ class _PointSearch:
             node = pending.pop()
             if self.rows[node][0] < FIRST_ROW:
                 continue
-            row, operands = self._operation(node, found)
+            row, operands = self._operation(node, values)
             args = self.rows[node][1]
             if finite[node]:
                 args = _deciding_arguments(row, args, operands)

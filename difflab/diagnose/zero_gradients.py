@@ -100,11 +100,11 @@ def _followed(
     graph, _ = sweep.builder.freeze(range(len(sweep.builder)))
     unit = np.zeros(shape)
     unit[element] = 1.0
-    known = dict(zip(function.input_nodes, values, strict=True)) | {seed.id: unit}
-    found = fold_all(graph, known, ArrayInterpreter())
+    environment = dict(zip(function.input_nodes, values, strict=True)) | {seed.id: unit}
+    node_values = fold_all(graph, environment, ArrayInterpreter())
     moving = bytearray(len(function.graph))
     for number, dot in dots.items():
-        moving[number] = bool(np.any(found[dot.id] != 0))
+        moving[number] = bool(np.any(node_values[dot.id] != 0))
     ends = [
         number
         for number, (_, args) in enumerate(function.graph.rows())
@@ -113,9 +113,9 @@ def _followed(
     rows = [(number, function.graph.primitive(number)) for number in ends]
     real = [(number, row) for number, row in rows if row is not None and not row.structural]
     smooth = [(number, row) for number, row in real if not row.boolean] or real
-    tangents = {number: found[dot.id] for number, dot in dots.items()}
+    tangents = {number: node_values[dot.id] for number, dot in dots.items()}
     blocks = tuple(
-        _block(function.graph, number, row, found, tangents, moving, site(number))
+        _block(function.graph, number, row, node_values, tangents, moving, site(number))
         for number, row in smooth[:BLOCKS]
     )
     arrives = any(moving[number] for number in function.outputs)
@@ -126,16 +126,16 @@ def _block(
     graph: Graph,
     number: int,
     row: Primitive,
-    found: Sequence[Any],
+    node_values: Sequence[Any],
     tangents: dict[int, Any],
     moving: bytearray,
     site: SourceLocation,
 ) -> GradientBlock:
     """Return the record of an operation that makes a tangent zero."""
     args = graph.arguments(number)
-    operands = tuple(found[arg] for arg in args)
+    operands = tuple(node_values[arg] for arg in args)
     live = [position for position, arg in enumerate(args) if moving[arg]]
-    shape = np.shape(found[number])
+    shape = np.shape(node_values[number])
     if shape and row.shape is None and isinstance(row.rule, Elementwise | Select):
         tangent = np.broadcast_to(tangents[args[live[0]]], shape)
         element = tuple(map(int, np.argwhere(tangent != 0)[0]))
@@ -191,7 +191,7 @@ def _slope(
     slope = rule_map(Node(builder, builder.constant(1)), row(*nodes), *nodes)
     one = Function.build(builder, [node.id for node in nodes], [slope.id], ["slope"])
     try:
-        (found,) = evaluate(one, [number(float(operand)) for operand in operands])
+        (value,) = evaluate(one, [number(float(operand)) for operand in operands])
     except UnsupportedError:
         return 0
-    return found
+    return value

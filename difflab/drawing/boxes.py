@@ -101,14 +101,14 @@ class Boxes:
                 elif source != user and graph.opcode[source] != CONSTANT:
                     joined[source, user, ""] = None
         ends = [
-            (owner.get(node, node), -1 - place, "")
-            for place, node in enumerate(self.function.outputs)
+            (owner.get(node, node), -1 - position, "")
+            for position, node in enumerate(self.function.outputs)
         ]
         return [*uses, *joined, *ends]
 
     def _operations(self, uses: Sequence[tuple[int, int, str]]) -> list[int]:
         """Return operations and compositions in topological order."""
-        place = {node: number for number, node in enumerate(self.order)}
+        rank = {node: number for number, node in enumerate(self.order)}
         users: dict[int, list[int]] = {}
         waiting: Counter[int] = Counter()
         for source, user, _ in uses:
@@ -117,19 +117,19 @@ class Boxes:
                 waiting[user] += 1
         nodes = {self.owner.get(node, node) for node in self.order}
         ready = sorted(
-            (place[node], node)
+            (rank[node], node)
             for node in nodes
             if self.graph.opcode[node] >= FIRST_ROW and not waiting[node]
         )
-        found = []
+        operations = []
         while ready:
             _, node = heappop(ready)
-            found.append(node)
+            operations.append(node)
             for user in users.get(node, ()):
                 waiting[user] -= 1
                 if not waiting[user]:
-                    heappush(ready, (place[user], user))
-        return found
+                    heappush(ready, (rank[user], user))
+        return operations
 
     def _leaving(self, node: int) -> list[int]:
         """Return the nodes of a box whose values are used outside of it."""
@@ -171,8 +171,8 @@ class Boxes:
     def _output(self, position: int) -> DiagramBox:
         """Return the box of an output."""
         name, node = output_labels(self.function)[position], self.function.outputs[position]
-        known = self.values is not None and self.values[node] is not None
-        caption = f"= {short(self.values[node])}" if self.values is not None and known else ""
+        has_value = self.values is not None and self.values[node] is not None
+        caption = f"= {short(self.values[node])}" if self.values is not None and has_value else ""
         value = subscript(self.names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         return DiagramBox(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip)

@@ -51,7 +51,7 @@ def _recorded(graph: Graph, node: int, row: Primitive) -> Function:
     assert row.expansion is not None
     builder = Builder()
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
-    inputs = [builder.input(f"x{place}", shape) for place, shape in enumerate(shapes, 1)]
+    inputs = [builder.input(f"x{position}", shape) for position, shape in enumerate(shapes, 1)]
     result = row.expansion(*[Node(builder, number) for number in inputs])
     return Function.build(builder, inputs, [result.id], ["y"])
 
@@ -88,7 +88,7 @@ def openable(function: Function) -> frozenset[str]:
     >>> sorted(openable(parse("x: [3]; sum(layer_norm(iterate(y = x; 40 times; sin(y)))^2)")))
     ['layer_norm', 'scan']
     """
-    found: set[str] = set()
+    names: set[str] = set()
     seen: set[int] = set()
     pending = [function]
     while pending:
@@ -97,12 +97,12 @@ def openable(function: Function) -> frozenset[str]:
             continue
         seen.add(id(graph))
         nodes = range(len(graph))
-        found |= {level.name for path in _paths(graph, nodes).values() for level in path}
+        names |= {level.name for path in _paths(graph, nodes).values() for level in path}
         for row, node in {graph.primitive(node): node for node in nodes}.items():
             if row is not None and opens(row):
-                found.add(row.name)
+                names.add(row.name)
                 pending += [inner for _, inner in inside(graph, node)]
-    return frozenset(found)
+    return frozenset(names)
 
 
 def compositions(
@@ -118,8 +118,8 @@ def compositions(
     [('layer_norm', 11)]
     """
     paths = _paths(function.graph, order)
-    found = _clusters(function.graph, order, paths, lambda name, _: name in opened)
-    return [each for each in found if len(each.nodes) > 1]
+    clusters = _clusters(function.graph, order, paths, lambda name, _: name in opened)
+    return [each for each in clusters if len(each.nodes) > 1]
 
 
 def fitting(function: Function, order: Sequence[int], limit: int) -> list[Composition] | None:
@@ -133,9 +133,9 @@ def fitting(function: Function, order: Sequence[int], limit: int) -> list[Compos
         opened = _to(depth)
         if _least(function.graph, order, paths, opened) > limit:
             continue
-        found = _clusters(function.graph, order, paths, opened)
-        if 1 < len(found) <= limit:
-            return [each for each in found if len(each.nodes) > 1]
+        clusters = _clusters(function.graph, order, paths, opened)
+        if 1 < len(clusters) <= limit:
+            return [each for each in clusters if len(each.nodes) > 1]
     return None
 
 
@@ -151,7 +151,7 @@ def _paths(graph: Graph, order: Sequence[int]) -> dict[int, tuple[_Level, ...]]:
     """
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
     holding = {int(graph.spans[node]) for node in operations if opens(graph.primitive(node))}
-    found = {}
+    paths = {}
     for span, count in Counter(graph.spans[operations].tolist()).items():
         call = graph.source.call(span)
         path = [] if call is None else [_Level(each, each.name) for each in call.path]
@@ -159,13 +159,13 @@ def _paths(graph: Graph, order: Sequence[int]) -> dict[int, tuple[_Level, ...]]:
         own = call is None or not call.of_layer
         if own and name and count > 1 and name not in TABLE and span not in holding:
             path.append(_Level(span, name))
-        found[span] = tuple(path)
-    return found
+        paths[span] = tuple(path)
+    return paths
 
 
-def _called(place: SourceLocation) -> str:
+def _called(location: SourceLocation) -> str:
     """Return the function that is called at a location; empty if it is something else."""
-    part = place.part.strip()
+    part = location.part.strip()
     match = _CALLED.match(part)
     if match is None or not part.endswith(")"):
         return ""
@@ -271,11 +271,11 @@ def opened(function: Function, names: str | Iterable[str]) -> frozenset[str]:
     (frozenset({'layer_norm'}), frozenset())
     """
     asked = frozenset([names] if isinstance(names, str) else names)
-    known = openable(function)
-    for name in sorted(asked - {ALL, NONE} - known):
+    choices = openable(function)
+    for name in sorted(asked - {ALL, NONE} - choices):
         raise InputError(
             f"nothing in the graph that can be opened is called {name!r}",
-            hint=f"choose from {', '.join([ALL, NONE, *sorted(known)])}",
+            hint=f"choose from {', '.join([ALL, NONE, *sorted(choices)])}",
         )
     if len(asked) > 1 and asked & {ALL, NONE}:
         raise InputError(

@@ -129,8 +129,8 @@ def _parts(
             continue
         shown.add(row)
         for role, inner in inside(graph, node):
-            turns = f", {length(row.holds)}" if length(row.holds) else ""
-            heading = f"{subscript(names[node])} = {row.name}: {role}{turns}"
+            repeated = f", {length(row.holds)}" if length(row.holds) else ""
+            heading = f"{subscript(names[node])} = {row.name}: {role}{repeated}"
             part = diagram(inner, title="", limit=limit, depth=max(depth - 1, 0), open=open)
             meaning = " · ".join(filter(None, (part.subtitle, arguments(row.holds))))
             parts.append((heading, replace(part, subtitle=meaning)))

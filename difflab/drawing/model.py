@@ -100,14 +100,14 @@ class Diagram:
 
     def panels(self) -> list[tuple[str, Diagram]]:
         """Return the opened functions and those opened inside them, in reading order."""
-        found: list[tuple[str, Diagram]] = []
+        panels: list[tuple[str, Diagram]] = []
         pending = list(reversed(self.parts))
         while pending:
             heading, part = pending.pop()
-            found.append((heading, part))
+            panels.append((heading, part))
             role = heading.partition(",")[0]
             pending += [(f"{role} › {inner}", below) for inner, below in reversed(part.parts)]
-        return found
+        return panels
 
 
 def carried(box: DiagramBox) -> list[str]:

@@ -54,13 +54,13 @@ def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
     """
     graph, n = function.graph, len(function.input_nodes)
     names = {node: f"v{position + 1 - n}" for position, node in enumerate(function.input_nodes)}
-    given = display_names(graph.labels, [*function.inputs, *names.values()])
-    generated = FreshNames([*function.inputs, *given.values()])
+    displayed = display_names(graph.labels, [*function.inputs, *names.values()])
+    generated = FreshNames([*function.inputs, *displayed.values()])
     for node in order:
         if graph.opcode[node] == CONSTANT:
             names[node] = constant_text(graph, node)
         elif graph.opcode[node] > CONSTANT:
-            names[node] = given.get(node) or generated.numbered("v")
+            names[node] = displayed.get(node) or generated.numbered("v")
     return names
 
 
@@ -73,10 +73,10 @@ def output_labels(function: Function) -> tuple[str, ...]:
     >>> output_labels(dl.parse("x + 1")), output_labels(dl.parse("x + y"))
     (('y',), ('f',))
     """
-    taken = set(function.inputs)
-    if len(function.outputs) == 1 and "f" not in taken:
-        return tuple("f" if name in taken else name for name in function.output_names)
-    return tuple(f"{name} (output)" if name in taken else name for name in function.output_names)
+    reserved = set(function.inputs)
+    if len(function.outputs) == 1 and "f" not in reserved:
+        return tuple("f" if name in reserved else name for name in function.output_names)
+    return tuple(f"{name} (output)" if name in reserved else name for name in function.output_names)
 
 
 def constant_text(graph: Graph, node: int) -> str:

@@ -117,9 +117,9 @@ def path(curve: Curve) -> str:
 
 
 def _panel(frame: PanelFrame) -> str:
-    place = f'x="{_n(frame.x)}" y="{_n(frame.y)}"'
+    corner = f'x="{_n(frame.x)}" y="{_n(frame.y)}"'
     size = f'width="{_n(frame.width)}" height="{_n(frame.height)}"'
-    return f'<rect class="panel" stroke-width="1.2" {place} {size} rx="8" stroke-dasharray="2 3"/>'
+    return f'<rect class="panel" stroke-width="1.2" {corner} {size} rx="8" stroke-dasharray="2 3"/>'
 
 
 def _lines(drawn: Scene) -> list[str]:
@@ -148,8 +148,8 @@ def _rect(outline: Outline) -> str:
 
 def _shape(shape: BoxShape) -> str:
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
-    found = outlines(shape)
-    return f"<g>{tip}{''.join(map(_rect, found))}{_heat(found[0], shape.heat)}</g>"
+    shapes = outlines(shape)
+    return f"<g>{tip}{''.join(map(_rect, shapes))}{_heat(shapes[0], shape.heat)}</g>"
 
 
 def _heat(outline: Outline, heat: float) -> str:

@@ -77,18 +77,18 @@ class Operations:
     ) -> None:
         row, count = operation.primitive, len(operation.arguments)
         value = self.rules.result(operation)
-        written, called = self._written(value)
-        slopes, texts, taken = [], [], []
+        script, called = self._written(value)
+        slopes, texts, conditions = [], [], []
         for position, moving in enumerate(moves):
             slope = self.rules.cotangent(operation, position) if moving else None
             condition = self.rules.condition(operation, position)
             parts = ("null", None) if slope is None else self._written(slope)
             slopes.append(parts[0])
             texts.append(None if slope is None else [_text(slope), parts[1]])
-            taken.append("null" if condition is None else self._written(condition)[0])
+            conditions.append("null" if condition is None else self._written(condition)[0])
         kink = self._function(_kinks(row, count))[0] if row.kinks is not None else "null"
         self._functions.append(
-            f"{{ value: {written}, slopes: [{', '.join(slopes)}], taken: [{', '.join(taken)}], "
+            f"{{ value: {script}, slopes: [{', '.join(slopes)}], taken: [{', '.join(conditions)}], "
             f"kink: {kink} }}"
         )
         self.records.append(
@@ -109,19 +109,19 @@ class Operations:
         """Return a formula as a function of the script, and as an expression to show."""
         graph = formula.graph
         nodes = sorted(formula.slots)
-        written = Function(graph, tuple(nodes), (formula.output,), ("value",))
-        script, shown = self._function(written)
+        function = Function(graph, tuple(nodes), (formula.output,), ("value",))
+        script, shown = self._function(function)
         return script, shown or _SLOT.sub(r"\1", formula.template)
 
     def _function(self, function: Function) -> tuple[str, str]:
         """Return a function of the script, and its expression: empty where it has statements."""
-        found: JavaScriptCode = code(function)
-        self._members |= found.members
-        self._definitions |= found.definitions
-        (result,) = found.results
-        if not found.lines:
+        script: JavaScriptCode = code(function)
+        self._members |= script.members
+        self._definitions |= script.definitions
+        (result,) = script.results
+        if not script.lines:
             return f"({ARGUMENTS}) => {result}", result
-        body = "\n".join([*found.lines, f"    return {result};"])
+        body = "\n".join([*script.lines, f"    return {result};"])
         return f"({ARGUMENTS}) => {{\n{body}\n}}", ""
 
 
@@ -133,7 +133,7 @@ def _text(formula: OperationFormula) -> str:
 def _kinks(row: Primitive, count: int) -> Function:
     """Return the distance from a kink as a function of the arguments."""
     builder = Builder(simplify=True)
-    nodes = [builder.input(f"a{place}") for place in range(count)]
+    nodes = [builder.input(f"a{position}") for position in range(count)]
     assert row.kinks is not None
     distance = absolute(row.kinks(*(Node(builder, node) for node in nodes)))
     return Function.build(builder, nodes, [distance.id], ["value"])
@@ -198,8 +198,8 @@ def _size(box: DiagramBox, name: str) -> XY:
         return max(wide + 18.0, 34.0), 30.0
     if _collapsed(box):
         return max(wide, text_width(box.caption, SMALL)) + 24.0, 34.0 + 20.0 * len(box.lines)
-    numbers = text_width(one_line(name, 24) + NUMBER, SMALL) + 14.0
-    return max(wide + 24.0, numbers), 66.0 if box.kind is not BoxKind.OUTPUT else 50.0
+    widest = text_width(one_line(name, 24) + NUMBER, SMALL) + 14.0
+    return max(wide + 24.0, widest), 66.0 if box.kind is not BoxKind.OUTPUT else 50.0
 
 
 def _collapsed(box: DiagramBox) -> bool:
@@ -208,11 +208,11 @@ def _collapsed(box: DiagramBox) -> bool:
 
 
 def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> list[dict[str, Any]]:
-    found = []
+    entries = []
     for box, (x, y), (width, height) in zip(
         drawn.boxes, placement.centres, placement.sizes, strict=True
     ):
-        found.append(
+        entries.append(
             {
                 "kind": str(box.kind),
                 "lines": list(box.lines),
@@ -222,13 +222,13 @@ def _boxes(drawn: Diagram, placement: Placement, index: Mapping[int, int]) -> li
                 "at": [round(v, 1) for v in (x, y, width, height)],
             }
         )
-    return found
+    return entries
 
 
-def _runs(numbers: list[int]) -> list[list[int]]:
+def _runs(indices: list[int]) -> list[list[int]]:
     """Return sorted integers as runs of consecutive ones: the first of each and its length."""
     runs: list[list[int]] = []
-    for number in numbers:
+    for number in indices:
         if runs and number == sum(runs[-1]):
             runs[-1][1] += 1
         else:
@@ -242,27 +242,27 @@ def _arrows(
     """Return the arrows, each with the argument that it is, where its ends are single nodes."""
     seen: Counter[tuple[int, int]] = Counter()
     arrows: list[Arrow] = sorted(placement.arrows, key=lambda arrow: arrow.edge)
-    found = []
+    entries = []
     for arrow in arrows:
         edge = drawn.edges[arrow.edge]
         source, target = (drawn.boxes[end].nodes for end in (edge.source, edge.target))
-        place_: int | None = None
+        position: int | None = None
         if len(source) == 1 and len(target) == 1:
             uses = [k for k, a in enumerate(function.graph.arguments(target[0])) if a == source[0]]
-            place_ = uses[seen[edge.source, edge.target]]
+            position = uses[seen[edge.source, edge.target]]
             seen[edge.source, edge.target] += 1
         curve = arrow.curve
-        found.append(
+        entries.append(
             {
                 "ends": [edge.source, edge.target],
-                "place": place_,
+                "place": position,
                 "label": edge.label,
                 "trunk": placement.arrow_before[arrow.edge],
                 "path": path(curve),
                 "tip": [round(v, 1) for v in curve.end],
             }
         )
-    return found
+    return entries
 
 
 SHOWN_TEXT = 20_000
@@ -299,15 +299,15 @@ def content(function: Function, point: Mapping[str, Any]) -> Content:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = content(dl.parse("x*sin(x)"), {"x": 2.0})
-    >>> found.data["inputs"], found.data["steps"]
+    >>> contents = content(dl.parse("x*sin(x)"), {"x": 2.0})
+    >>> contents.data["inputs"], contents.data["steps"]
     ([['x', 2.0]], [0, 1, 1, 2, 1])
     """
     opened = unrolled(function, point)
     scalars = scalar_function(opened.function)
     graph = scalars.graph
     order = evaluation_order(scalars)
-    index = {node: place for place, node in enumerate(order)}
+    index = {node: position for position, node in enumerate(order)}
     names = trace_names(scalars, order)
     constants = [node for node in order if graph.opcode[node] == CONSTANT]
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
@@ -342,13 +342,13 @@ def _given(
     names: Mapping[int, str], operations: Sequence[int], index: Mapping[int, int]
 ) -> dict[str, str]:
     """Return the names that are not v1, v2, … in order."""
-    found, count = {}, 0
+    renamed, count = {}, 0
     for node in operations:
         count += 1
         if names[node] != f"v{count}":
-            found[str(index[node])] = names[node]
+            renamed[str(index[node])] = names[node]
             count -= 1
-    return found
+    return renamed
 
 
 def _spans(function: Function, scalars: Function, operations: Sequence[int]) -> list[int]:
@@ -357,8 +357,8 @@ def _spans(function: Function, scalars: Function, operations: Sequence[int]) -> 
     short = text is not None and len(text) <= SHOWN_TEXT and len(operations) <= LINKED
     if not short or scalars.graph.text != text:
         return []
-    found = []
+    spans = []
     for node in operations:
         span = int(scalars.graph.spans[node])
-        found += [0, 0] if span <= NOWHERE else [span >> 32, span & 0xFFFFFFFF]
-    return found
+        spans += [0, 0] if span <= NOWHERE else [span >> 32, span & 0xFFFFFFFF]
+    return spans

@@ -31,8 +31,8 @@ def along(axis: int, compute: Callable[..., Sequence[Any]], *arrays: Any) -> Any
     lead = moved[0].shape[:-1]
     lines = [compute(*(array[at].tolist() for array in moved)) for at in np.ndindex(lead)]
     size = len(lines[0]) if lines else 0
-    found = boxed([element for line in lines for element in line], (*lead, size))
-    return np.moveaxis(found, -1, axis)
+    results = boxed([element for line in lines for element in line], (*lead, size))
+    return np.moveaxis(results, -1, axis)
 
 
 Array = Any
@@ -49,17 +49,17 @@ def _exchanged(elements: Sequence[Any]) -> tuple[list[Any], list[Any]]:
 
     Neighbours are exchanged until all are in order, so that equal elements keep theirs.
     """
-    values, places = list(elements), [float(place) for place in range(len(elements))]
+    values, indices = list(elements), [float(index) for index in range(len(elements))]
     for last in range(len(values) - 1, 0, -1):
         for k in range(last):
             one, two = values[k], values[k + 1]
             kept = rows.logical_or(rows.less_equal(one, two), rows.not_equal(two, two))
-            for parts in (values, places):
+            for parts in (values, indices):
                 parts[k], parts[k + 1] = (
                     rows.where(kept, parts[k], parts[k + 1]),
                     rows.where(kept, parts[k + 1], parts[k]),
                 )
-    return values, places
+    return values, indices
 
 
 def _argsort(x: Array, *, axes: Axes, rank: int) -> Array:
@@ -68,12 +68,12 @@ def _argsort(x: Array, *, axes: Axes, rank: int) -> Array:
 
 def _first_maximum(elements: Sequence[Any]) -> Any:
     """Return the index of the first maximum, and of the first nan where there is one."""
-    top, place = elements[0], 0.0
+    top, index = elements[0], 0.0
     for k, element in enumerate(elements[1:], start=1):
         above = rows.logical_not(rows.less_equal(element, top))
         moved = rows.logical_and(above, rows.equal(top, top))
-        top, place = rows.where(moved, element, top), rows.where(moved, float(k), place)
-    return place
+        top, index = rows.where(moved, element, top), rows.where(moved, float(k), index)
+    return index
 
 
 def _argmax(x: Array, *, axes: Axes, rank: int) -> Array:
@@ -93,38 +93,38 @@ def _marks(line: Sequence[Any]) -> list[Any]:
     return [rows.equal(back, float(k)) for k in reversed(range(len(line)))]
 
 
-def _taken(line: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+def _taken(line: Sequence[Any], indices: Sequence[Any]) -> list[Any]:
     """Return the elements at indices."""
-    size, found = len(line), []
-    for place in places:
-        element, wanted = line[-1], _from_the_start(place, size)
+    size, elements = len(line), []
+    for index in indices:
+        element, wanted = line[-1], _from_the_start(index, size)
         for k in reversed(range(size - 1)):
             element = rows.where(rows.equal(wanted, float(k)), line[k], element)
-        found.append(element)
-    return found
+        elements.append(element)
+    return elements
 
 
-def _from_the_start(place: Any, size: int) -> Any:
+def _from_the_start(index: Any, size: int) -> Any:
     """Return an index that counts from the start; a negative one counts from the end."""
-    return rows.where(rows.less(place, 0.0), place + float(size), place)
+    return rows.where(rows.less(index, 0.0), index + float(size), index)
 
 
-def _put(line: Sequence[Any], places: Sequence[Any], size: int) -> list[Any]:
+def _put(line: Sequence[Any], indices: Sequence[Any], size: int) -> list[Any]:
     """Return a list of zeros with elements added at computed indices."""
-    wanted = [_from_the_start(place, size) for place in places]
-    found: list[Any] = [0.0] * size
-    for place, element in zip(wanted, line, strict=True):
+    wanted = [_from_the_start(index, size) for index in indices]
+    sums: list[Any] = [0.0] * size
+    for index, element in zip(wanted, line, strict=True):
         for k in range(size):
-            found[k] = found[k] + rows.where(rows.equal(place, float(k)), element, 0.0)
-    return found
+            sums[k] = sums[k] + rows.where(rows.equal(index, float(k)), element, 0.0)
+    return sums
 
 
-def _take_along(x: Array, places: Array, *, axis: int, rank: int) -> Array:
-    return along(axis, _taken, x, places)
+def _take_along(x: Array, indices: Array, *, axis: int, rank: int) -> Array:
+    return along(axis, _taken, x, indices)
 
 
-def _put_along(x: Array, places: Array, *, axis: int, rank: int, size: int) -> Array:
-    return along(axis, partial(_put, size=size), x, places)
+def _put_along(x: Array, indices: Array, *, axis: int, rank: int, size: int) -> Array:
+    return along(axis, partial(_put, size=size), x, indices)
 
 
 LARGEST_MATRIX = 4
@@ -140,7 +140,7 @@ class _Minors:
     def __init__(self, matrix: Array) -> None:
         self.matrix, self.size = matrix, len(matrix)
         self.all = tuple(range(self.size))
-        self.found: dict[tuple[Axes, Axes], Any] = {}
+        self.minors: dict[tuple[Axes, Axes], Any] = {}
 
     def determinant(self) -> Any:
         """Return det A."""
@@ -148,13 +148,13 @@ class _Minors:
 
     def cofactors(self) -> Array:
         """Return det(A) A⁻ᵀ."""
-        found = np.empty((self.size, self.size), dtype=object)
+        cofactors = np.empty((self.size, self.size), dtype=object)
         choices = list(combinations(self.all, self.size - 1))[::-1]  # the k-th is without k
         for i, lines in enumerate(choices):
             for j, columns in enumerate(choices):
                 minor = self.minor(lines, columns)
-                found[i, j] = minor if (i + j) % 2 == 0 else -minor
-        return found
+                cofactors[i, j] = minor if (i + j) % 2 == 0 else -minor
+        return cofactors
 
     def minor(self, lines: Axes, columns: Axes) -> Any:
         """Return the determinant of some rows and columns, from those with one row less."""
@@ -162,17 +162,17 @@ class _Minors:
             return 1.0
         if len(lines) == 1:
             return self.matrix[lines[0], columns[0]]
-        if (lines, columns) not in self.found:
+        if (lines, columns) not in self.minors:
             total = None
-            for place, column in enumerate(columns):
-                rest = self.minor(lines[1:], columns[:place] + columns[place + 1 :])
+            for position, column in enumerate(columns):
+                rest = self.minor(lines[1:], columns[:position] + columns[position + 1 :])
                 term = self.matrix[lines[0], column] * rest
                 if total is None:
                     total = term
                 else:
-                    total = total - term if place % 2 else total + term
-            self.found[lines, columns] = total
-        return self.found[lines, columns]
+                    total = total - term if position % 2 else total + term
+            self.minors[lines, columns] = total
+        return self.minors[lines, columns]
 
 
 def _inverse(a: Array) -> Array:
@@ -202,13 +202,13 @@ def _slogdet(a: Array) -> Array:
 def _cholesky(a: Array) -> Array:
     """Return the lower triangle L of A = L Lᵀ, row by row."""
     even, size = (a + a.T) * 0.5, len(a)
-    found = np.full((size, size), 0.0, dtype=object)
+    lower = np.full((size, size), 0.0, dtype=object)
     for i, j in zip(*np.tril_indices(size), strict=True):
         rest = even[i, j]
         for k in range(j):
-            rest = rest - found[i, k] * found[j, k]
-        found[i, j] = rows.sqrt(rest) if i == j else rest / found[j, j]
-    return found
+            rest = rest - lower[i, k] * lower[j, k]
+        lower[i, j] = rows.sqrt(rest) if i == j else rest / lower[j, j]
+    return lower
 
 
 def _qr(a: Array) -> Array:
@@ -277,10 +277,10 @@ def _by_matrix(row: Primitive, compute: Callable[..., Any]) -> Callable[..., Arr
         lead = a.shape[:-2]
         parts = [compute(a[at], *(b[at] for b in others)) for at in np.ndindex(lead)]
         shape = np.shape(parts[0])
-        found = np.empty((len(parts), *shape), dtype=object)
-        for place, part in enumerate(parts):
-            found[place] = part
-        return found.reshape(lead + shape)
+        stacked = np.empty((len(parts), *shape), dtype=object)
+        for index, part in enumerate(parts):
+            stacked[index] = part
+        return stacked.reshape(lead + shape)
 
     return computed
 
@@ -294,8 +294,8 @@ def _by_lines(compute: Callable[[list[Any]], Any]) -> Callable[..., Array]:
     def reduced(x: Array, *, axes: Axes, rank: int) -> Array:
         moved = np.moveaxis(x, axes, range(-len(axes), 0))
         kept = moved.shape[: x.ndim - len(axes)]
-        found = [compute(moved[place].ravel().tolist()) for place in np.ndindex(kept)]
-        return boxed(found, kept)
+        results = [compute(moved[index].ravel().tolist()) for index in np.ndindex(kept)]
+        return boxed(results, kept)
 
     return reduced
 
@@ -356,8 +356,8 @@ def _angle(k: int, n: int) -> tuple[float, float]:
     import mpmath
 
     with mpmath.workdps(30):
-        turn = mpmath.mpf(2 * k) / n
-        return float(mpmath.cospi(turn)), float(mpmath.sinpi(turn))
+        half_turns = mpmath.mpf(2 * k) / n
+        return float(mpmath.cospi(half_turns)), float(mpmath.sinpi(half_turns))
 
 
 # --- the forms --------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ class _Nodes(ElementInterpreter):
             return FORMS[primitive]
         if primitive.shape is not None:
             return self._whole(primitive)
-        found: Callable[..., Any] = np.frompyfunc(primitive, primitive.arity or 1, 1)
-        return found
+        elementwise: Callable[..., Any] = np.frompyfunc(primitive, primitive.arity or 1, 1)
+        return elementwise
 
 
 class _Elements:
@@ -117,8 +117,8 @@ class _Elements:
         reason = f"'{row.name}' cannot be written as such"
         if row.holds is None:
             try:
-                found = self._operation(node, row)(*arguments)
-                return found if isinstance(found, np.ndarray) else boxed([found], ())
+                elements = self._operation(node, row)(*arguments)
+                return elements if isinstance(elements, np.ndarray) else boxed([elements], ())
             except UnsupportedError as error:
                 reason = str(error)
             except (DifflabError, AttributeError, TypeError, ValueError):
@@ -134,12 +134,12 @@ class _Elements:
         """Return an operation on elements; those that depend on their order sort them."""
         params = self.graph.params(node)
         if row is take_along:
-            x, places = self.graph.arguments(node)
-            order = self.graph.primitive(places)
-            if order is argsort and self.graph.arguments(places) == (x,):
-                (axis,) = self.graph.params(places)["axes"]
+            x, indices = self.graph.arguments(node)
+            order = self.graph.primitive(indices)
+            if order is argsort and self.graph.arguments(indices) == (x,):
+                (axis,) = self.graph.params(indices)["axes"]
                 if axis == params["axis"]:
-                    return lambda x, places: sorted_along(x, axis)
+                    return lambda x, indices: sorted_along(x, axis)
         return partial(self.interpreter.operation(row), **params)
 
     def _labelled(self, node: int) -> None:
@@ -157,8 +157,8 @@ class _Elements:
         nodes, names = [], []
         for node, name in zip(self.source.outputs, self.source.output_names, strict=True):
             for element in self.values[node].ravel().tolist():
-                known = isinstance(element, Node)
-                nodes.append(element.id if known else self.builder.constant(float(element)))
+                is_node = isinstance(element, Node)
+                nodes.append(element.id if is_node else self.builder.constant(float(element)))
             names += element_names(name, self.graph.shape(node))
         return nodes, names
 
@@ -204,20 +204,20 @@ def unrolled(function: Function, point: Mapping[str, Any]) -> Unrolled:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = unrolled(dl.parse("iterate(y = x; while y > 1; y/2)"), {"x": 8.0})
-    >>> found.turns, [float(found.function(x)) for x in (8.0, 3.0, 33.0)]
+    >>> scalars = unrolled(dl.parse("iterate(y = x; while y > 1; y/2)"), {"x": 8.0})
+    >>> scalars.turns, [float(scalars.function(x)) for x in (8.0, 3.0, 33.0)]
     ([5], [1.0, 0.75, nan])
     """
-    turns: list[int] = []
+    counts: list[int] = []
     opened = expanded(function)
     while any(_loop_of(row) is not None for row in opened.graph.primitives):
         counted = _Counted(opened.graph)
-        places = zip(opened.input_nodes, opened.inputs, strict=True)
+        named = zip(opened.input_nodes, opened.inputs, strict=True)
         with np.errstate(all="ignore"):  # a branch that is not chosen may divide by zero
-            Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in places})
-        turns += counted.turns
+            Fold(opened.graph, opened.outputs, counted)({k: point[name] for k, name in named})
+        counts += counted.turns
         opened = expanded(rewritten(opened, partial(_written_out, iter(counted.turns))))
-    return Unrolled(opened, turns)
+    return Unrolled(opened, counts)
 
 
 class _Counted(ArrayInterpreter):
@@ -239,8 +239,8 @@ class _Counted(ArrayInterpreter):
         """Return the results of a loop or a sweep, as the vector that its node holds."""
         inputs = values[: len(loop.input_shapes)]
         visited = islice(loop.visited(ArrayInterpreter(), inputs, ()), LARGEST_TURNS + 2)
-        turns = sum(1 for _ in visited) - 1
-        if turns > LARGEST_TURNS:
+        iterations = sum(1 for _ in visited) - 1
+        if iterations > LARGEST_TURNS:
             raise InputError(
                 f"the page follows up to {LARGEST_TURNS} turns of a loop, and at this point it"
                 " takes more",
@@ -248,9 +248,9 @@ class _Counted(ArrayInterpreter):
                 span=self.graph.span(self._loop(len(self.turns))),
                 hint="difflab trace shows operations on arrays and loops",
             )
-        self.turns.append(turns + SPARE_TURNS)
-        found = holds.run(ArrayInterpreter(), values, ())
-        return np.concatenate([np.ravel(part) for part in found])
+        self.turns.append(iterations + SPARE_TURNS)
+        results = holds.run(ArrayInterpreter(), values, ())
+        return np.concatenate([np.ravel(part) for part in results])
 
     def _loop(self, number: int) -> int:
         """Return the node of a loop."""
@@ -265,7 +265,7 @@ def _loop_of(row: Primitive) -> WhileLoop | None:
 
 
 def _written_out(
-    turns: Iterator[int],
+    counts: Iterator[int],
     builder: Builder,
     node: int,
     row: Primitive,
@@ -279,17 +279,17 @@ def _written_out(
     count, nodes = len(loop.output_shapes), [Node(builder, arg) for arg in args]
     constants, bars = nodes[count : len(loop.input_shapes)], nodes[len(loop.input_shapes) :]
     values, conditions = [nodes[:count]], inlined(loop.test, nodes[: len(loop.input_shapes)])
-    for _ in range(next(turns)):
+    for _ in range(next(counts)):
         after = inlined(loop.body, [*values[-1], *constants])
         values.append(_chosen(conditions[-1], after, values[-1]))
         conditions += inlined(loop.test, [*values[-1], *constants])
-    found = values[-1]
+    results = values[-1]
     if isinstance(row.holds, WhileLoopVjp):
-        found = [*bars, *zeros(builder, loop.constants)]
+        results = [*bars, *zeros(builder, loop.constants)]
         for value, going in list(zip(values, conditions, strict=True))[-2::-1]:
-            earlier = inlined(row.holds.back, [*found, *value, *constants])
-            found = _chosen(going, earlier, found)
-    last: Node = packed([where(conditions[-1], np.nan, part) for part in found])
+            earlier = inlined(row.holds.back, [*results, *value, *constants])
+            results = _chosen(going, earlier, results)
+    last: Node = packed([where(conditions[-1], np.nan, part) for part in results])
     return last.id
 
 

@@ -126,10 +126,10 @@ def _colours() -> str:
     """Return the colours as variables, light and dark."""
     schemes = []
     for colours in (LIGHT, DARK):
-        found = [f"--{role}: {colours[name]};" for role, name in _ROLES.items()]
+        custom = [f"--{role}: {colours[name]};" for role, name in _ROLES.items()]
         for kind in BoxKind:
-            found += [f"--{kind}: {colours[kind]};", f"--{kind}-line: {colours[f'{kind} line']};"]
-        schemes.append(f":root {{ {' '.join(found)} }}")
+            custom += [f"--{kind}: {colours[kind]};", f"--{kind}-line: {colours[f'{kind} line']};"]
+        schemes.append(f":root {{ {' '.join(custom)} }}")
     light, dark = schemes
     kinds = [
         f".fill-{kind} {{ fill: var(--{kind}); stroke: var(--{kind}-line); }}" for kind in BoxKind
@@ -227,10 +227,10 @@ def explore(
     <page of x*sin(y) at x = 2, y = 1>
     """
     point = checked_point(function, at, inside=False)
-    found = filled(function, point)
+    contents = filled(function, point)
     if verdicts:
-        found.data["verdicts"] = _judged(function, point)
-    return ExplorePage(found.data["text"], point_text(point), page(found))
+        contents.data["verdicts"] = _judged(function, point)
+    return ExplorePage(contents.data["text"], point_text(point), page(contents))
 
 
 def filled(function: Function, point: Mapping[str, Any]) -> Content:
@@ -242,19 +242,19 @@ def filled(function: Function, point: Mapping[str, Any]) -> Content:
         The function has no input, or cannot be written as operations on numbers.
     """
     parsed(function, 1, TIMEOUT)
-    found = content(function, point)
-    found.data["lead"] = ""
-    found.data["key"] = (
-        f"{found.data['picture']['summary']}. In a box: its value and, below, its derivative. "
+    contents = content(function, point)
+    contents.data["lead"] = ""
+    contents.data["key"] = (
+        f"{contents.data['picture']['summary']}. In a box: its value and, below, its derivative. "
         "Dashed: a branch that is not taken. Point at a box, a row, a line of code or a part of "
         "the formula to find it in the others; click to go there."
     )
-    if turns := found.data["turns"]:
-        found.data["key"] += (
-            f" A loop with a condition is written out for up to {turns} turns, {SPARE_TURNS} more"
+    if most := contents.data["turns"]:
+        contents.data["key"] += (
+            f" A loop with a condition is written out for up to {most} turns, {SPARE_TURNS} more"
             " than at the point of the page: where a point needs more, the result is NaN."
         )
-    return found
+    return contents
 
 
 def _judged(function: Function, point: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -90,8 +90,8 @@ class CompiledOperation:
 
     @cached_property
     def _call(self) -> Compiled:
-        given = self.settings
-        return compile(self.function, given.target, given.threads, dtype=given.dtype)
+        settings = self.settings
+        return compile(self.function, settings.target, settings.threads, dtype=settings.dtype)
 
     def __call__(self, values: Sequence[Any]) -> list[NDArray[Any]]:
         """Return the results on NumPy's arrays; they share no memory with these."""
@@ -134,8 +134,7 @@ class CompiledOperation:
         """Return one object per derivative, since libraries cache by the identity of a function."""
         key = (sources, transposed)
         if key not in self.known:
-            found = CompiledOperation(function, self.settings, sources, transposed)
-            self.known[key] = found
+            self.known[key] = CompiledOperation(function, self.settings, sources, transposed)
         return self.known[key]
 
 
@@ -226,11 +225,11 @@ def batch_first(
     """
     triples = list(zip(args, axes, shapes, strict=True))
     most = max(arg.ndim - len(core) - (axis is not None) for arg, axis, core in triples)
-    found = []
+    batched = []
     for arg, axis, core in triples:
         if axis is not None:
             arg = move(arg, axis, 0)
             missing = most - (arg.ndim - 1 - len(core))
             arg = arg.reshape((*arg.shape[:1], *(1,) * missing, *arg.shape[1:]))
-        found.append(arg)
-    return found
+        batched.append(arg)
+    return batched

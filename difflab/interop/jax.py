@@ -163,12 +163,12 @@ def _register_derivatives(primitive: Any) -> None:
 
     def transposed(bars: Sequence[Any], *args: Any, op: CompiledOperation) -> list[Any]:
         fixed = args[: op.linear.start]
-        given = [ad.instantiate_zeros(bar) for bar in bars]
-        found = primitive.bind(*fixed, *given, op=op.transpose())
+        instantiated = [ad.instantiate_zeros(bar) for bar in bars]
+        cotangents = primitive.bind(*fixed, *instantiated, op=op.transpose())
         unknown = args[op.linear.start :]
         return [None] * len(fixed) + [
             _summed_to(bar, arg.aval.shape) if ad.is_undefined_primal(arg) else None
-            for bar, arg in zip(found, unknown, strict=True)
+            for bar, arg in zip(cotangents, unknown, strict=True)
         ]
 
     ad.primitive_jvps[primitive] = tangents

@@ -142,24 +142,24 @@ def problem(
     >>> minimize(p.fun, x0, jac=p.jac, hess=p.hess, method="trust-constr").x.round(6)
     array([1., 1.])
     """
-    given = f.function if isinstance(f, Compiled) else f
+    original = f.function if isinstance(f, Compiled) else f
     target, threads = (f.target, f.threads) if isinstance(f, Compiled) else ("auto", None)
-    require_function(given, "problem")
+    require_function(original, "problem")
     require_flag(sparse, "sparse", "problem")
     if target == "cupy":
         raise UnsupportedError("SciPy computes on the host, and the function is compiled for a GPU")
-    function = _of_variables(given, _constants(given, constants), time)
+    function = _of_variables(original, _constants(original, constants), time)
     variables = function.inputs if time is None else function.inputs[1:]
-    found = SciPyProblem(function, variables, bool(sparse), target, threads)
-    if not found.n:
+    scipy_problem = SciPyProblem(function, variables, bool(sparse), target, threads)
+    if not scipy_problem.n:
         raise InputError("the problem has no variable", hint="leave an input out of constants")
-    if time is not None and found.n != function.m:
+    if time is not None and scipy_problem.n != function.m:
         raise InputError(
-            f"solve_ivp needs a derivative for each of the {counted(found.n, 'variable')} "
+            f"solve_ivp needs a derivative for each of the {counted(scipy_problem.n, 'variable')} "
             f"{shortened(variables)}, and the function has {counted(function.m, 'output')}",
             hint=f"time={time!r} names the independent variable, constants the parameters",
         )
-    return found
+    return scipy_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,26 +332,26 @@ class SciPyProblem:
         )
 
 
-def _constants(f: Function, given: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
+def _constants(f: Function, constants: Mapping[str, ArrayLike] | None) -> dict[str, Any]:
     """Return the value of each constant, checked against its input."""
     shapes = dict(zip(f.inputs, f.input_shapes, strict=True))
-    found: dict[str, Any] = {}
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"constants are values by name, not a {type(given).__name__}")
-    for name, value in (given or {}).items():
+    values: dict[str, Any] = {}
+    if constants is not None and not isinstance(constants, Mapping):
+        raise InputError(f"constants are values by name, not a {type(constants).__name__}")
+    for name, value in (constants or {}).items():
         if name not in shapes:
             raise InputError(
                 f"constants have a value of {name!r}, which is no input",
                 hint=f"the inputs are {shortened(f.inputs)}",
             )
         checked = checked_value(value, name, shapes[name])
-        found[name] = host_reals(checked, f"the constant {name!r}")
-        if found[name].shape != shapes[name]:
+        values[name] = host_reals(checked, f"the constant {name!r}")
+        if values[name].shape != shapes[name]:
             raise InputError(
-                f"the constant {name!r} has the shape {found[name].shape}, "
+                f"the constant {name!r} has the shape {values[name].shape}, "
                 f"its input the shape {shapes[name]}"
             )
-    return found
+    return values
 
 
 def _of_variables(f: Function, constants: Mapping[str, Any], time: str | None) -> Function:
@@ -400,8 +400,10 @@ def _weighted(function: Function) -> Function:
 
 def _joined(parts: Any) -> Vector:
     """Return one vector of all parts of a point: of float64, or complex for the complex step."""
-    found = [_vector(part) for part in parts]
-    return found[0] if len(found) == 1 else np.concatenate([np.atleast_1d(part) for part in found])
+    vectors = [_vector(part) for part in parts]
+    if len(vectors) == 1:
+        return vectors[0]
+    return np.concatenate([np.atleast_1d(vector) for vector in vectors])
 
 
 def _vector(part: Any) -> Vector:

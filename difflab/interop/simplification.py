@@ -87,7 +87,7 @@ def simplified(function: Function, *, anyway: bool = False) -> Simplified:
         _best(expression, symbols, truth, element, anyway=anyway)
         for element, expression in enumerate(originals)
     ]
-    extended = tuple(found for k, form in enumerate(chosen) if (found := truth.extended(form, k)))
+    extended = tuple(point for k, form in enumerate(chosen) if (point := truth.extended(form, k)))
     return Simplified(_assembled(function, chosen), extended)
 
 
@@ -115,8 +115,8 @@ def to_sympy(function: Function) -> Any:
     sympy = require("sympy")
     if any(function.input_shapes):
         raise UnsupportedError("SymPy has formulas of numbers; an input is an array")
-    found = expressions(function, [sympy.Symbol(name, real=True) for name in function.inputs])
-    return found[0] if len(found) == 1 else found
+    formulas = expressions(function, [sympy.Symbol(name, real=True) for name in function.inputs])
+    return formulas[0] if len(formulas) == 1 else formulas
 
 
 def _best(
@@ -152,9 +152,9 @@ def _best(
 def _parsed(form: Any, symbols: Sequence[Any]) -> Function:
     """Return an expression as a function of all symbols, in their order."""
     declared = "".join(f"{symbol}: []\n" for symbol in symbols)
-    found = parse(declared + sympy_text(form))
-    nodes = dict(zip(found.inputs, found.input_nodes, strict=True))
-    return replace(found, input_nodes=tuple(nodes[symbol.name] for symbol in symbols))
+    function = parse(declared + sympy_text(form))
+    nodes = dict(zip(function.inputs, function.input_nodes, strict=True))
+    return replace(function, input_nodes=tuple(nodes[symbol.name] for symbol in symbols))
 
 
 def _assembled(function: Function, forms: Sequence[Function]) -> Function:
@@ -215,7 +215,7 @@ class _OriginalValues:
         ]
         if not any(errors):
             return "the function is finite at none of the points tried"
-        wrong = [k for k, found in enumerate(errors) if found and _too_large(*found)]
+        wrong = [k for k, pair in enumerate(errors) if pair and _too_large(*pair)]
         witnesses = [self._witness(form, element, self.points[k]) for k in wrong[:WITNESSES]]
         return (
             self._said(form, element, min(witnesses, key=lambda point: int(np.sum(point != 1))))
@@ -249,28 +249,28 @@ class _OriginalValues:
         point = point.copy()
         for k in range(len(point)):
             kept, point[k] = point[k], 1.0
-            found = self._errors_at(form, element, point)
-            if found is None or not _too_large(*found):
+            errors = self._errors_at(form, element, point)
+            if errors is None or not _too_large(*errors):
                 point[k] = kept
         return point
 
     def _said(self, form: Function, element: int, point: Any) -> str:
         """Return the errors at a point, of which the coordinates that are 1 are not listed."""
-        found = self._errors_at(form, element, point)
-        assert found is not None, "it is one of the points with an error"
+        errors = self._errors_at(form, element, point)
+        assert errors is not None, "it is one of the points with an error"
         pairs = zip(self.function.inputs, point.tolist(), strict=True)
         listed = [f"{name} = {value:.6g}" for name, value in pairs if value != 1]
         others = (
             [] if len(listed) == len(point) else ["1 for the others" if listed else "1 for all"]
         )
         where = " and ".join([", ".join(listed)] * bool(listed) + others)
-        return f"its error is {found[0]:.3g} ULP, and was {found[1]:.3g}, at {where}"
+        return f"its error is {errors[0]:.3g} ULP, and was {errors[1]:.3g}, at {where}"
 
     def extended(self, form: Function, element: int) -> str:
         """Return a point where the form has a value and the original has none; empty if none."""
         own = self.function.values(self.special)[:, element]
-        found = np.isfinite(form.values(self.special)[:, 0]) & ~np.isfinite(own)
-        return self._text(self.special[int(np.argmax(found))]) if found.any() else ""
+        extends = np.isfinite(form.values(self.special)[:, 0]) & ~np.isfinite(own)
+        return self._text(self.special[int(np.argmax(extends))]) if extends.any() else ""
 
     def _text(self, point: Any) -> str:
         pairs = zip(self.function.inputs, point, strict=True)

@@ -94,8 +94,8 @@ def _of_one_dtype(values: Sequence[Any]) -> list[Tensor]:
                     f"difflab computes tensors of the CPU, and one is on {value.device}",
                     hint="call the Function itself, or move it: tensor.cpu()",
                 )
-            known = value.dtype if dtype is None else torch.promote_types(dtype, value.dtype)
-            dtype = known
+            common = value.dtype if dtype is None else torch.promote_types(dtype, value.dtype)
+            dtype = common
     if dtype is None or not dtype.is_floating_point:
         if dtype is not None and dtype.is_complex:
             raise PointError("compiled functions accept real numbers, not complex ones")
@@ -122,8 +122,9 @@ def _autograd_function() -> Any:
         def forward(op: CompiledOperation, *args: Tensor) -> tuple[Tensor, ...]:
             """Return the results, as tensors over NumPy's memory."""
             dtype = args[0].dtype
-            known = torch.float32 if dtype == torch.bfloat16 else dtype  # NumPy has no bfloat16
-            results = op([arg.detach().to(known).resolve_neg().numpy() for arg in args])
+            # NumPy has no bfloat16.
+            numpy_dtype = torch.float32 if dtype == torch.bfloat16 else dtype
+            results = op([arg.detach().to(numpy_dtype).resolve_neg().numpy() for arg in args])
             return tuple(torch.from_numpy(_writable(result)).to(dtype) for result in results)
 
         @staticmethod
@@ -138,9 +139,9 @@ def _autograd_function() -> Any:
             """Return Jᵀ ȳ, an operation again."""
             sources = tuple(k for k, needed in enumerate(ctx.needs_input_grad[1:]) if needed)
             args = ctx.saved_tensors
-            found = DifflabOperation.apply(ctx.op.cotangent(sources), *args, *bars)
+            cotangents = DifflabOperation.apply(ctx.op.cotangent(sources), *args, *bars)
             slopes: list[Tensor | None] = [None] * len(args)
-            for k, slope in zip(sources, found, strict=True):
+            for k, slope in zip(sources, cotangents, strict=True):
                 slopes[k] = slope.sum_to_size(args[k].shape)
             return None, *slopes
 
@@ -150,8 +151,8 @@ def _autograd_function() -> Any:
             sources = tuple(k for k, dot in enumerate(dots) if dot is not None)
             along = [dots[k] for k in sources]
             op = ctx.op.tangent(sources)
-            found: tuple[Tensor, ...] = DifflabOperation.apply(op, *ctx.saved_tensors, *along)
-            return found
+            tangents: tuple[Tensor, ...] = DifflabOperation.apply(op, *ctx.saved_tensors, *along)
+            return tangents
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], op: CompiledOperation, *args: Any) -> Any:

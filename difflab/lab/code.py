@@ -80,17 +80,17 @@ class Parameters:
         PointError
             A parameter without a default has no value.
         """
-        known = (*self.required, *self.optional)
+        names = (*self.required, *self.optional)
         for name in point:
-            if name not in known:
-                raise unknown_name(f"parameter of {self.target}", name, known)
+            if name not in names:
+                raise unknown_name(f"parameter of {self.target}", name, names)
         missing = [name for name in self.required if name not in point]
         if missing:
             raise PointError(
                 f"no value for the parameter {missing[0]!r} of {self.target}",
                 hint=f"--at {missing[0]}=1.5",
             )
-        return {name: point[name] for name in known if name in point}
+        return {name: point[name] for name in names if name in point}
 
     def require_point(self, point: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Return the point.
@@ -192,8 +192,8 @@ class CodeSubject:
         leaves: list[Any] = []
         trees = []
         for value in values.values():
-            found, tree = ([value], LEAF) if is_leaf(value) else flatten(value)
-            leaves += found
+            flat, tree = ([value], LEAF) if is_leaf(value) else flatten(value)
+            leaves += flat
             trees.append(tree)
         arrays = [_real(name, leaf) for leaf in leaves]
         code = Code.of(call, Arguments(tuple(values), tuple(trees)), arrays, name)
@@ -256,7 +256,7 @@ class CodeSubject:
         """
         where = f"at {point_text(self.code, self.x)}"
         try:
-            found = self.code.run(self.x, timeout, twice=self.function is None)
+            run = self.code.run(self.x, timeout, twice=self.function is None)
         except DifflabError:
             raise
         except (Exception, SystemExit) as error:
@@ -266,9 +266,9 @@ class CodeSubject:
                 f"{self.code.name} raised {type(error).__name__} {where}: {error}",
                 hint=user_frame(error),
             ) from error
-        if not found.values.size:
+        if not run.values.size:
             raise InputError(f"{self.code.name} returns no number {where}")
-        return found
+        return run
 
     def verified(self, timeout: float) -> Run:
         """Return one run of the code, after comparing it with the graph, or with a second run.
@@ -282,24 +282,24 @@ class CodeSubject:
         InputError
             As for `run`; or there is no graph, and two runs of the code differ.
         """
-        found = self.run(timeout)
+        run = self.run(timeout)
         if self.function is not None:
-            require_same(self.function, self.code, self.x, found, self._trace)
-            return found
-        if not found.repeated:
-            drawn = f": it draws random numbers from {' and '.join(found.drawn)}"
+            require_same(self.function, self.code, self.x, run, self._trace)
+            return run
+        if not run.repeated:
+            drawn = f": it draws random numbers from {' and '.join(run.drawn)}"
             raise InputError(
                 f"two runs of {self.code.name} at {point_text(self.code, self.x)} differ"
-                f"{drawn * bool(found.drawn)}",
+                f"{drawn * bool(run.drawn)}",
                 hint="a function of its arguments alone has a derivative: pass random numbers, "
                 "times and states as arguments",
             )
-        if not np.isfinite(found.values).all():
+        if not np.isfinite(run.values).all():
             raise DomainError(
                 f"{self.code.name} is undefined at {point_text(self.code, self.x)}: its value is"
-                f" {found.values[~np.isfinite(found.values)][0]}"
+                f" {run.values[~np.isfinite(run.values)][0]}"
             )
-        return found
+        return run
 
     def verified_over(self, points: Packed, timeout: float) -> str:
         """Compare the graph with the code at points, as many as there is time for.
@@ -319,11 +319,11 @@ class CodeSubject:
         done = 0
         with suppress(MethodTimeout), limited(timeout):
             for x, ours in zip(points, values, strict=True):
-                found = called(x[None])[0]
+                theirs = called(x[None])[0]
                 # Where code raises an error of arithmetic there is no number to compare.
-                same = agreeing(self.function, x, ours, found) | np.isnan(found)
+                same = agreeing(self.function, x, ours, theirs) | np.isnan(theirs)
                 if not same.all():
-                    require_same(self.function, self.code, x, found, self._trace)
+                    require_same(self.function, self.code, x, theirs, self._trace)
                 done += 1
         return f"run at {counted(done, 'point')} of {len(points):,}: its values are the graph's"
 
@@ -340,14 +340,14 @@ def _real(name: str, leaf: Any) -> NDArray[float64]:
         It is not real, or not finite.
     """
     try:
-        found = np.asarray(leaf)
+        array = np.asarray(leaf)
     except ValueError:
-        found = np.array(None)
-    if found.dtype.kind not in "fiub":
+        array = np.array(None)
+    if array.dtype.kind not in "fiub":
         raise PointError(f"an argument of {name} is not real: {type(leaf).__name__}")
-    if not np.isfinite(found).all():
+    if not np.isfinite(array).all():
         raise PointError(f"an argument of {name} is not finite")
-    return found.astype(float64)
+    return array.astype(float64)
 
 
 def _traced(

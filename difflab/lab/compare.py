@@ -133,8 +133,8 @@ def compare(
                 rows += _rows(chosen, problems, x, judges[-1], timing, progress, reported)
                 continue
             coarse = [InDtype(each, dtype) for each in methods]
-            found = _rows(coarse, problems, x, judges[-1], False, progress, None)
-            rows += in_range(found, case.function, judges[-1], reported)
+            coarse_rows = _rows(coarse, problems, x, judges[-1], False, progress, None)
+            rows += in_range(coarse_rows, case.function, judges[-1], reported)
     first = judges[0]
     if first.dtype is not DOUBLE and case.function is not None:
         case = case.at(first.x)
@@ -450,10 +450,10 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
 
     with np.errstate(all="ignore"):
         costs = in_turns([calls[index] for index in rows])
-    found: dict[int, MethodRow] = {}
+    timed_rows: dict[int, MethodRow] = {}
     for (index, row), cost in zip(rows.items(), costs, strict=True):
         if isinstance(cost, CallCost):
-            found[index] = replace(
+            timed_rows[index] = replace(
                 row,
                 message=cost.noted(row.message),
                 call_seconds=cost.seconds,
@@ -462,8 +462,8 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
                 peak_bytes=cost.peak_bytes,
             )
         else:
-            found[index] = _failed(row, cost)
-    return found
+            timed_rows[index] = _failed(row, cost)
+    return timed_rows
 
 
 def _judged(
@@ -477,8 +477,8 @@ def _judged(
     """Return the row of a method without times, and its call for timing."""
     from difflab.lab.measure import answer
 
-    found = answer(method, problem, x)
-    estimate, prepared = found.estimate, found.call.prepared
+    result = answer(method, problem, x)
+    estimate, prepared = result.estimate, result.call.prepared
     value = np.array(estimate.value, dtype=float64)
     if value.shape != problem.shape:
         raise DifflabError(
@@ -493,9 +493,9 @@ def _judged(
         jacobian=value,
         error_estimate=float(np.max(error)) if np.size(error) else None,
         function_evaluations=estimate.evaluations,
-        prepare_seconds=min(found.prepare_samples),
-        prepare_samples=found.prepare_samples,
+        prepare_seconds=min(result.prepare_samples),
+        prepare_samples=result.prepare_samples,
         operations=prepared.operations,
         size=prepared.size,
     )
-    return row, found.call
+    return row, result.call

@@ -46,18 +46,18 @@ def environment() -> dict[str, str | int | None]:
 def _collect() -> tuple[tuple[str, str | int | None], ...]:
     from difflab import __version__
 
-    found: dict[str, str | int | None] = {
+    entries: dict[str, str | int | None] = {
         "difflab": __version__,
         "python": platform.python_version(),
     }
-    found.update((package, package_version(package)) for package in _PACKAGES)
-    found.update(
+    entries.update((package, package_version(package)) for package in _PACKAGES)
+    entries.update(
         system=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
         threads=_threads(),
         gpu=_gpu(),
     )
-    return tuple(found.items())
+    return tuple(entries.items())
 
 
 def now() -> str:
@@ -127,29 +127,29 @@ def packages(method: object) -> list[str]:
     ['sympy']
     """
     named = getattr(method, "packages", ())
-    found = versions(named if isinstance(named, tuple) else ())
+    entries = versions(named if isinstance(named, tuple) else ())
     name = getattr(method, "name", None)
     entry = entry_point(name) if isinstance(name, str) else None
     module = type(method).__module__ if entry is None else entry.module
     dist = None if entry is None else entry.dist
-    found += sources(module, None if dist is None else f"{dist.name} {dist.version}")
+    entries += sources(module, None if dist is None else f"{dist.name} {dist.version}")
     missing = getattr(method, "missing", None)
     if callable(missing) and missing() is not None:
-        found.append("unusable")
-    return found
+        entries.append("unusable")
+    return entries
 
 
-def sources(module: str, known: str | None = None) -> list[str]:
+def sources(module: str, release: str | None = None) -> list[str]:
     """Return the name of a module outside of difflab with a hash of its source."""
     if module.partition(".")[0] == "difflab":
         return []
-    return [printable(f"{known or module} (source {_source_hash(module)})")]
+    return [printable(f"{release or module} (source {_source_hash(module)})")]
 
 
 def versions(names: Iterable[object]) -> list[str]:
     """Return name and version of the installed distributions among `names`."""
-    found = ((str(name), package_version(str(name))) for name in names)
-    return [f"{name} {version}" for name, version in found if version is not None]
+    pairs = ((str(name), package_version(str(name))) for name in names)
+    return [f"{name} {version}" for name, version in pairs if version is not None]
 
 
 @cache
@@ -198,8 +198,8 @@ def _files(root: Path) -> list[str]:
     """Return the sorted files of a folder, without Python's bytecode caches."""
     if root.is_file():
         return [str(root)]
-    found: list[str] = []
+    paths: list[str] = []
     for folder, inner, names in os.walk(root):
         inner[:] = [name for name in inner if name != "__pycache__"]
-        found += [os.path.join(folder, name) for name in names]  # noqa: PTH118 - 10 × faster
-    return sorted(found)
+        paths += [os.path.join(folder, name) for name in names]  # noqa: PTH118 - 10 × faster
+    return sorted(paths)

@@ -108,37 +108,37 @@ class Judge:
 
     def row(self) -> ReferenceRow:
         """Return the referee's result as a row of the record."""
-        found = self.reference
-        if found is None:
+        reference = self.reference
+        if reference is None:
             return ReferenceRow(None, 0, None, self.reason)
         return ReferenceRow(
-            found.jacobian,
-            found.digits,
-            found.error_bound,
-            found.status,
-            proved=bool(found.proved.all()),
-            contradiction=found.contradiction,
+            reference.jacobian,
+            reference.digits,
+            reference.error_bound,
+            reference.status,
+            proved=bool(reference.proved.all()),
+            contradiction=reference.contradiction,
         )
 
-    def verdict(self, found: Estimate | ArrayLike, family: Family) -> Judgement:
+    def verdict(self, derivative: Estimate | ArrayLike, family: Family) -> Judgement:
         """Return the verdict on a derivative, an array if it has no estimate of its error."""
         from difflab.referee.verdict import Judgement, Verdict, judge
 
         if self.reference is None:
             return Judgement(Verdict.INCONCLUSIVE, self.reason, None, None, None, None)
-        if not isinstance(found, Estimate):
-            found = Estimate(np.reshape(found, self.reference.exact.shape), None, 0)
+        if not isinstance(derivative, Estimate):
+            derivative = Estimate(np.reshape(derivative, self.reference.exact.shape), None, 0)
         sensitivity = None if self._referee is None else self._referee.sensitivity
-        return judge(found, self.reference, family, sensitivity=sensitivity, dtype=self.dtype)
+        return judge(derivative, self.reference, family, sensitivity=sensitivity, dtype=self.dtype)
 
     def judged(self, row: MethodRow, estimate: Estimate) -> MethodRow:
         """Return the row with its verdict and errors."""
-        found = self.verdict(estimate, row.family)
+        judgement = self.verdict(estimate, row.family)
         return replace(
             row,
-            verdict=str(found.verdict),
-            message=found.reason,
-            **{name: getattr(found, name) for name in ERRORS},
+            verdict=str(judgement.verdict),
+            message=judgement.reason,
+            **{name: getattr(judgement, name) for name in ERRORS},
         )
 
 
@@ -224,7 +224,7 @@ class DeclaredRules:
         row: MethodRow,
         method: Method,
         x: NDArray[float64],
-        found: NDArray[float64],
+        value: NDArray[float64],
         judge: Callable[[MethodRow, Estimate], MethodRow],
     ) -> MethodRow:
         """Return the row of a method that was found wrong, declared if the rules explain it.
@@ -237,31 +237,31 @@ class DeclaredRules:
             The method.
         x : ndarray (n,)
             The point.
-        found : ndarray
+        value : ndarray
             Its derivative.
         judge : callable
             Returns a row with the verdict on an estimate.
         """
         prepared = self.prepared(method)
         plain = None if prepared is None else _value(prepared, x)
-        if plain is None or not self._follows(method, x, found):
+        if plain is None or not self._follows(method, x, value):
             return row
         again = judge(replace(row, verdict=None, message=""), Estimate(plain, None, 0))
         if again.verdict not in CONFIRMED:
             return row
-        return declared(row, self._responsible(method, x, found))
+        return declared(row, self._responsible(method, x, value))
 
-    def _follows(self, method: Method, x: NDArray[float64], found: NDArray[float64]) -> bool:
+    def _follows(self, method: Method, x: NDArray[float64], value: NDArray[float64]) -> bool:
         """Whether a derivative is the declared one; a method of another package may be wrong."""
         mine = own()
         if method.name in mine:
             return True
         modes = [mine[name] for name in ("reverse", "forward")]
         ready = [self.prepared(mode, ()) for mode in modes]
-        return any(_kept(found, _value(each, x)) for each in ready if each is not None)
+        return any(_kept(value, _value(each, x)) for each in ready if each is not None)
 
     def _responsible(
-        self, method: Method, x: NDArray[float64], found: NDArray[float64]
+        self, method: Method, x: NDArray[float64], value: NDArray[float64]
     ) -> tuple[str, ...]:
         """Return the rules each of which changes the derivative at a point; all if none alone."""
         if len(self.names) == 1:
@@ -269,7 +269,7 @@ class DeclaredRules:
         chosen = []
         for name in self.names:
             prepared = self.prepared(method, [name])
-            if prepared is not None and not _kept(found, _value(prepared, x)):
+            if prepared is not None and not _kept(value, _value(prepared, x)):
                 chosen.append(name)
         return tuple(chosen) or self.names
 
@@ -277,10 +277,10 @@ class DeclaredRules:
 def _value(prepared: Prepared, x: NDArray[float64]) -> NDArray[float64] | None:
     try:
         with np.errstate(all="ignore"):
-            found: Estimate = prepared(x)
+            estimate: Estimate = prepared(x)
     except (DifflabError, ArithmeticError, ValueError):
         return None
-    return np.asarray(found.value, dtype=float64)
+    return np.asarray(estimate.value, dtype=float64)
 
 
 def _kept(one: NDArray[float64], other: NDArray[float64] | None) -> bool:
@@ -313,11 +313,11 @@ def rounded_point(dtype: FloatFormat, x: NDArray[float64]) -> NDArray[float64]:
     PointError
         An element is beyond its largest number.
     """
-    found = dtype.rounded(x)
-    if not np.isfinite(found).all():
-        beyond = x[~np.isfinite(found)][0]
+    rounded = dtype.rounded(x)
+    if not np.isfinite(rounded).all():
+        beyond = x[~np.isfinite(rounded)][0]
         raise PointError(f"the point has {beyond:g}, and {dtype} ends at {dtype.largest:.6g}")
-    return found
+    return rounded
 
 
 class _Faults:
@@ -353,17 +353,17 @@ def in_range(
     not, and where it is wrong.
     """
     faults = None if function is None else _Faults(function, judge)
-    found = []
+    labelled = []
     for row in rows:
         text = ""
         if faults is not None and _left(row, judge):
-            known = faults.values if row.family is Family.NUMERIC else faults.derivative
-            text = "; ".join(known)
+            texts = faults.values if row.family is Family.NUMERIC else faults.derivative
+            text = "; ".join(texts)
         message = "; ".join(filter(None, (row.message, text)))
-        found.append(replace(row, dtype=judge.dtype.name, message=message))
+        labelled.append(replace(row, dtype=judge.dtype.name, message=message))
         if reported is not None:
-            reported(found[-1])
-    return found
+            reported(labelled[-1])
+    return labelled
 
 
 def _left(row: MethodRow, judge: Judge) -> bool:

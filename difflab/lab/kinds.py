@@ -230,9 +230,9 @@ class RecordColumn:
     options: tuple[str, ...] = ()
     record: Any = None
 
-    def __call__(self, about: str, heading: str = "", **given: Any) -> RecordColumn:
+    def __call__(self, about: str, heading: str = "", **changes: Any) -> RecordColumn:
         """Return the declaration of a field of this kind."""
-        return replace(self, about=about, heading=heading, **given)
+        return replace(self, about=about, heading=heading, **changes)
 
     @property
     def figure(self) -> bool:
@@ -271,20 +271,20 @@ def latest(record: Any) -> int:
 
 def read(record: Any, part: RecordPart) -> Any:
     """Return a dataclass from its object in a JSON document."""
-    found = {}
+    values = {}
     for column in columns(record):
         if column.since <= part.version:
             inner = part[column.name]
             empty = column.optional and inner.value is None
-            found[column.name] = None if empty else column.read(inner)
-    return record(**found)
+            values[column.name] = None if empty else column.read(inner)
+    return record(**values)
 
 
-def written(record: Any, **known: Any) -> dict[str, Any]:
-    """Return the strict JSON of a dataclass; `known` gives the JSON of some of its fields."""
+def written(record: Any, **overrides: Any) -> dict[str, Any]:
+    """Return the strict JSON of a dataclass; `overrides` gives the JSON of some of its fields."""
     return {
-        column.name: known[column.name]
-        if column.name in known
+        column.name: overrides[column.name]
+        if column.name in overrides
         else strict(getattr(record, column.name))
         for column in columns(record.__class__)
     }
@@ -292,16 +292,16 @@ def written(record: Any, **known: Any) -> dict[str, Any]:
 
 def cells(record: type, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cells of a record in flat tables, given its JSON; None for a missing value."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for column in sorted(columns(record), key=lambda column: column.rank):
-        found |= column.cells(column.title, document.get(column.name))
-    return found
+        flat |= column.cells(column.title, document.get(column.name))
+    return flat
 
 
 def choice(*options: str) -> RecordColumn:
     """Return the kind of a column with a few known texts, or members of a `StrEnum`."""
-    known = {str(option): option for option in options}
-    return RecordColumn(lambda part: known[part.one_of(options)], str, options=options)
+    by_name = {str(option): option for option in options}
+    return RecordColumn(lambda part: by_name[part.one_of(options)], str, options=options)
 
 
 def nested(record: type) -> RecordColumn:
@@ -317,9 +317,9 @@ def many(record: type) -> RecordColumn:
 
 def _sizes(part: RecordPart) -> Size | None:
     """Return the sizes as exact integers; None if none is known."""
-    known = dict(part.items())
+    items = dict(part.items())
     sizes = [
-        known[item.name].maybe(lambda each: each.integer(most=None)) if item.name in known else None
+        items[item.name].maybe(lambda each: each.integer(most=None)) if item.name in items else None
         for item in fields(Size)
     ]
     return Size(*sizes) if any(size is not None for size in sizes) else None

@@ -84,12 +84,12 @@ def source(
         Settings; None for a setting without influence.
     """
     here = environment()
-    found = [*versions(uses), *([] if method is None else packages(method))]
-    found += [text for text in sources(measured_by) if text not in found]
+    distributions = [*versions(uses), *([] if method is None else packages(method))]
+    distributions += [text for text in sources(measured_by) if text not in distributions]
     return {
         **{name: here[name] for name in _HERE},
         "code": own_code(),
-        "packages": ", ".join(found),
+        "packages": ", ".join(distributions),
         "target": target,
         "timeout": timeout,
         "seed": seed,

@@ -82,11 +82,11 @@ def recommend(comparison: Comparison) -> str:
 
 def _value(row: MethodRow) -> str:
     """Return the first elements of a method's derivative."""
-    found = np.ravel([] if row.jacobian is None else row.jacobian)
-    numbers = [f"{number + 0.0:.6g}" for number in found[:SHOWN].tolist()]
-    if found.size == 1:
-        return numbers[0]
-    return f"({', '.join(numbers)}{', …' * (found.size > SHOWN)})"
+    elements = np.ravel([] if row.jacobian is None else row.jacobian)
+    texts = [f"{number + 0.0:.6g}" for number in elements[:SHOWN].tolist()]
+    if elements.size == 1:
+        return texts[0]
+    return f"({', '.join(texts)}{', …' * (elements.size > SHOWN)})"
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
@@ -125,7 +125,7 @@ def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
         for row, (least, high) in zip(rows, costs, strict=True)
         if least <= max(high / (least or 1.0) * upper, NOISE * cheapest)
     ]
-    position = {name: place for place, name in enumerate(ORDER)}
+    position = {name: rank for rank, name in enumerate(ORDER)}
     ranks = {row.name: (_operations(row), position.get(row.name, len(ORDER))) for row in rows}
     return sorted(close or rows, key=lambda row: ranks[row.name])
 
@@ -225,8 +225,8 @@ def _others(judged: Sequence[MethodRow], best: MethodRow) -> str:
         [row.name for row in judged if row.verdict == verdict]
         for verdict in ("declared", "disagree")
     )
-    found = ""
+    text = ""
     if declared and best.verdict != "declared":
         verb = "gives" if len(declared) == 1 else "give"
-        found = f"; {', '.join(declared)} {verb} the derivative that the function declares instead"
-    return found + (f"; wrong here: {', '.join(wrong)}" if wrong else "")
+        text = f"; {', '.join(declared)} {verb} the derivative that the function declares instead"
+    return text + (f"; wrong here: {', '.join(wrong)}" if wrong else "")

@@ -153,8 +153,8 @@ class MethodRow:
     @property
     def ulps(self) -> float | None:
         """The error in ULP; infinite if the method returned nan, None if no element has one."""
-        found = self.max_ulp_error
-        return math.inf if found is not None and math.isnan(found) else found
+        error = self.max_ulp_error
+        return math.inf if error is not None and math.isnan(error) else error
 
     def stored(self) -> dict[str, Any]:
         """Return the columns `STORED`, by their names."""
@@ -179,8 +179,8 @@ def cell_types(*titles: str) -> dict[str, Any]:
     >>> cell_types("method", "operations", "call_seconds")
     {'method': <class 'str'>, 'operations': <class 'int'>, 'call_seconds': <class 'float'>}
     """
-    known = {column.title: column.stored for column in kinds.columns(MethodRow)}
-    return {title: known[title] for title in titles}
+    types = {column.title: column.stored for column in kinds.columns(MethodRow)}
+    return {title: types[title] for title in titles}
 
 
 ERRORS = tuple(column.name for column in STORED if column.judged)
@@ -274,10 +274,10 @@ def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the raw samples of every method that has some, from a record's environment."""
     return {
         str(name): {
-            "samples": tuple(map(float, found["call"])),
-            "prepare_samples": tuple(map(float, found["prepare"])),
+            "samples": tuple(map(float, samples["call"])),
+            "prepare_samples": tuple(map(float, samples["prepare"])),
         }
-        for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
+        for name, samples in json.loads(environment.get(SAMPLES, "{}")).items()
     }
 
 
@@ -310,8 +310,8 @@ def from_dict(record: Any) -> Comparison:
         raise InputError(f"its schema is none of {', '.join(map(repr, SCHEMAS))}")
     part = RecordPart(record, "", SCHEMAS.index(schema) + 1)
     try:
-        found: Comparison = read(Comparison, part)
-        return replace(found, methods=tuple(_checked(found.methods, part)))
+        comparison: Comparison = read(Comparison, part)
+        return replace(comparison, methods=tuple(_checked(comparison.methods, part)))
     except FaultError as error:
         raise InputError(f"it does not follow the schema {schema!r}: {error}") from error
 

@@ -169,10 +169,10 @@ def paired(
     for sampler in samplers:
         sampler.measured()
     looks = LOOKS if sum(sampler.spent for sampler in samplers) < QUICK else 1
-    found: tuple[list[float], list[float]] = ([], [])
-    while len(found[0]) < ROUNDS:
-        if found[0] and sum(sampler.spent for sampler in samplers) >= budget:
+    times: tuple[list[float], list[float]] = ([], [])
+    while len(times[0]) < ROUNDS:
+        if times[0] and sum(sampler.spent for sampler in samplers) >= budget:
             break
-        for index in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
-            found[index].append(min(samplers[index].measured() for _ in range(looks)))
-    return Pairs(tuple(found[0]), tuple(found[1]))
+        for index in (0, 1) if len(times[0]) % 2 == 0 else (1, 0):
+            times[index].append(min(samplers[index].measured() for _ in range(looks)))
+    return Pairs(tuple(times[0]), tuple(times[1]))

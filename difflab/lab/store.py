@@ -175,14 +175,14 @@ class Store:
     def known(self, keys: Collection[str]) -> set[str]:
         """Return those of `keys` that have a record."""
         listed = list(keys)
-        known: set[str] = set()
+        finished: set[str] = set()
         with self._faults():
             for first in range(0, len(listed), _MARKS):
                 part = listed[first : first + _MARKS]
                 marks = ", ".join("?" * len(part))
                 done = self._open.execute(f"SELECT key FROM records WHERE key IN ({marks})", part)
-                known.update(row["key"] for row in done)
-        return known
+                finished.update(row["key"] for row in done)
+        return finished
 
     def copy(self, path: Path) -> None:
         """Write a copy of the file, without its log and its claims, to a path that is free."""

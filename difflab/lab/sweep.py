@@ -65,8 +65,8 @@ class Task:
     @property
     def label(self) -> str:
         """A readable description of the row; long texts are truncated."""
-        known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
-        return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
+        texts = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
+        return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in texts)
 
 
 def trial(
@@ -77,7 +77,7 @@ def trial(
     timeouts: dict[str, str] | None = None,
     name: str = "",
     size: str = "",
-    **known: Cell,
+    **cells: Cell,
 ) -> Task:
     """Return the task of a measurement that may fail: its row then states why.
 
@@ -104,14 +104,14 @@ def trial(
 
     def row() -> SweepRow:
         if name in late:
-            return {**known, "status": Status.TIMEOUT, "message": late[name]}
+            return {**cells, "status": Status.TIMEOUT, "message": late[name]}
         try:
             with np.errstate(all="ignore"):
-                return {**known, **measure()}
+                return {**cells, **measure()}
         except (Exception, SystemExit) as error:  # another package's method may fail in any way
             if isinstance(error, MethodTimeout):
                 late[name] = f"not tried: {size} it was {error}"
-            return {**known, **outcome(error)._asdict()}
+            return {**cells, **outcome(error)._asdict()}
 
     return Task(key, row, source)
 
@@ -215,12 +215,12 @@ def run(
                 notify,
             )
         finally:
-            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            contents = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
             if path is not None:
-                names = [*earlier, *(work.name for work in works), *found]
-                lines = [found[name] for name in dict.fromkeys(names) if name in found]
+                names = [*earlier, *(work.name for work in works), *contents]
+                lines = [contents[name] for name in dict.fromkeys(names) if name in contents]
                 write_whole({path: _written_lines(lines, layout)})
-    rows = [measured.get(work.name) or _typed(found[work.name], layout) for work in works]
+    rows = [measured.get(work.name) or _typed(contents[work.name], layout) for work in works]
     return [
         _complete({**row, **work.subject.key, **work.subject.source}, layout)
         for row, work in zip(rows, works, strict=True)

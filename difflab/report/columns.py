@@ -52,12 +52,12 @@ def columns(
     >>> table["method"], table["verdict"], table["operations"]
     (['forward'], ['agree'], [1])
     """
-    return {name: [_narrow(cell) for cell in column] for name, column in _found(source).items()}
+    return {name: [_narrow(cell) for cell in column] for name, column in _cells(source).items()}
 
 
-def _found(source: object) -> dict[str, list[Any]]:
+def _cells(source: object) -> dict[str, list[Any]]:
     if isinstance(source, SideBySide):
-        plain, stable = _found(source.plain), _found(source.stabilised)
+        plain, stable = _cells(source.plain), _cells(source.stabilised)
         return {name: plain[name] + stable[name] for name in plain}
     if isinstance(source, Comparison):
         return comparison_data.columns(source)

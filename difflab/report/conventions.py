@@ -30,23 +30,23 @@ HEADINGS = ("value", "first", "second", "packages")
 Row = tuple[str, ...]
 
 
-def table(found: Conventions, **screen: Unpack[Screen]) -> str:
+def table(conventions: Conventions, **screen: Unpack[Screen]) -> str:
     """Return the results as tables for a terminal, one for each case."""
     columns = [Column(heading, wrap=heading == "packages") for heading in HEADINGS]
-    parts: list[Part] = [_versions(found)]
-    for family, measured in _families(found):
+    parts: list[Part] = [_versions(conventions)]
+    for family, measured in _families(conventions):
         parts.append(Cell(family.title, "label"))
         for case, rows, notes in measured:
             parts.append([_at(case), Table(columns, rows, gap=2, ruled=False), *notes])
-    parts += [_legend(), *_left_out(found)]
+    parts += [_legend(), *_left_out(conventions)]
     return draw(parts, **screen)
 
 
-def markdown(found: Conventions) -> str:
+def markdown(conventions: Conventions) -> str:
     """Return the results as tables of Markdown, one for each family."""
     columns = [Column("function"), *map(Column, HEADINGS)]
-    parts = [md.literal(f"{_versions(found)}. {_legend()}")]
-    for family, measured in _families(found):
+    parts = [md.literal(f"{_versions(conventions)}. {_legend()}")]
+    for family, measured in _families(conventions):
         lines, composed = [], []
         for case, rows, notes in measured:
             heads = (_at(case), *[""] * (len(rows) - 1))
@@ -54,16 +54,16 @@ def markdown(found: Conventions) -> str:
             composed += [f"- {md.literal(note)}" for note in notes]
         parts += [f"### {md.literal(family.title)}", md.table(Table(columns, lines))]
         parts += ["\n".join(dict.fromkeys(composed))] if composed else []
-    parts += [f"- {md.literal(line)}" for line in _left_out(found)]
+    parts += [f"- {md.literal(line)}" for line in _left_out(conventions)]
     return "\n\n".join(parts) + "\n"
 
 
-def csv(found: Conventions) -> str:
+def csv(conventions: Conventions) -> str:
     """Return a line of CSV per package and case."""
     headings = ("formula", "at", "package", "version", "own", "code", *ORDERS)
-    versions = {package.name: package.version for package in found.packages}
+    versions = {package.name: package.version for package in conventions.packages}
     lines = []
-    for result in found.results:
+    for result in conventions.results:
         version = versions.get(result.package, "")
         answers = [
             answer if isinstance(answer, str) else _spaced(answer) for answer in result.answers
@@ -81,8 +81,8 @@ def _at(case: ConventionCase) -> str:
     return f"{case.formula} at {case.point}"
 
 
-def _versions(found: Conventions) -> str:
-    return ", ".join(f"{each.title} {each.version}" for each in found.packages)
+def _versions(conventions: Conventions) -> str:
+    return ", ".join(f"{each.title} {each.version}" for each in conventions.packages)
 
 
 def _legend() -> str:
@@ -94,20 +94,20 @@ def _legend() -> str:
     )
 
 
-def _left_out(found: Conventions) -> list[str]:
-    return [f"left out: {name}: {reason}" for name, reason in found.left_out.items()]
+def _left_out(conventions: Conventions) -> list[str]:
+    return [f"left out: {name}: {reason}" for name, reason in conventions.left_out.items()]
 
 
 def _families(
-    found: Conventions,
+    conventions: Conventions,
 ) -> Iterator[tuple[ConventionFamily, list[tuple[ConventionCase, list[Row], list[str]]]]]:
     """Yield each family with the rows of its cases, and notes on composed functions."""
-    packages = {package.name: package for package in found.packages}
+    packages = {package.name: package for package in conventions.packages}
     for family in families():
         measured = [
             (case, list(_rows(results, packages)), list(_composed(results, packages)))
             for case in family.cases
-            if (results := found.of(case.formula, case.at))
+            if (results := conventions.of(case.formula, case.at))
         ]
         if measured:
             yield family, measured
@@ -139,16 +139,16 @@ def _cells(
     result: CaseResult, truth: Sequence[tuple[float, ...] | str] | None, numeric: bool
 ) -> tuple[str, ...]:
     """Return value, gradient and Hessian as texts."""
-    found = []
+    cells = []
     for order, answer in enumerate(result.answers):
         if isinstance(answer, str):
-            found.append(ABSENT)
+            cells.append(ABSENT)
             continue
         text = _shown(answer, order, len(result.at), NUMERIC_DIGITS if numeric else DIGITS)
         if truth is not None and not numeric:
             text += _error(answer, truth[order])
-        found.append(text)
-    return tuple(found)
+        cells.append(text)
+    return tuple(cells)
 
 
 def _shown(values: Sequence[float], order: int, n: int, digits: int) -> str:

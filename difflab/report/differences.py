@@ -26,33 +26,35 @@ _TITLES = {
 _SHOWN = 300  # characters of a label
 
 
-def _sentence(found: Difference) -> str:
+def _sentence(difference: Difference) -> str:
     """Return counts of compared and worse records, and of times that could not be judged."""
-    worse = sum(change.kind.worse for change in found.changes)
-    better = len(found.changes) - worse
+    worse = sum(change.kind.worse for change in difference.changes)
+    better = len(difference.changes) - worse
     hidden = ""
-    if found.smallest_slowdown is not None:
-        least = f"{found.smallest_slowdown - 1:.0%}".replace("%", " %")
+    if difference.smallest_slowdown is not None:
+        least = f"{difference.smallest_slowdown - 1:.0%}".replace("%", " %")
         hidden = f"; in half of those, noise hides slowdowns below {least}"
-    why = ", ".join(f"{clean(reason)} ({count})" for reason, count in found.untimed.items())
+    why = ", ".join(f"{clean(reason)} ({count})" for reason, count in difference.untimed.items())
     return (
-        f"{counted(found.compared, 'record')} compared, {found.timed} of them in time: "
+        f"{counted(difference.compared, 'record')} compared, {difference.timed} of them in time: "
         f"{counted(worse, 'change')} for the worse, {better} other{hidden}"
         f"{'; times not compared: ' if why else ''}{why}"
     )
 
 
-def table(found: Difference, **screen: Unpack[Screen]) -> str:
+def table(difference: Difference, **screen: Unpack[Screen]) -> str:
     """Return a difference as tables that fit the terminal."""
-    return replace(view(found), sentence=_sentence(found)).table(**screen)
+    return replace(view(difference), sentence=_sentence(difference)).table(**screen)
 
 
-def view(found: Difference) -> Summary:
+def view(difference: Difference) -> Summary:
     """Return the content, with a section for each kind of change."""
-    groups = groupby(found.changes, key=lambda change: change.kind)
+    groups = groupby(difference.changes, key=lambda change: change.kind)
     sections = [_section(kind, list(group)) for kind, group in groups]
-    heading = _sentence(found)
-    return Summary(heading=heading, sections=sections, agreed=not found.worse, title="What changed")
+    heading = _sentence(difference)
+    return Summary(
+        heading=heading, sections=sections, agreed=not difference.worse, title="What changed"
+    )
 
 
 def _section(kind: Kind, changes: list[Change]) -> Section:

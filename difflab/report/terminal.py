@@ -269,19 +269,19 @@ def _listed(table: Table, width: int) -> list[RenderableType]:
     """Return the rows as a list: the first cell, then a line for each other cell."""
     from rich.table import Table as Grid
 
-    found: list[RenderableType] = []
+    parts: list[RenderableType] = []
     for first, *others in table.lines():
-        if found and table.headed:
-            found.append("")
-        found.append(_text(Cell(first.text, first.kind or "label")))
+        if parts and table.headed:
+            parts.append("")
+        parts.append(_text(Cell(first.text, first.kind or "label")))
         grid = Grid.grid(padding=(0, 1, 0, 0))
         grid.add_column(overflow="fold", max_width=width // 2)
         grid.add_column(overflow="fold")
         for heading, cell in zip(table.headings[1:], others, strict=True):
             if cell.text:
                 grid.add_row(_text(Cell(f"  {heading}", "note")), _text(cell))
-        found.append(grid)
-    return found
+        parts.append(grid)
+    return parts
 
 
 _WRITERS = {"md": "markdown", "html": "page"}

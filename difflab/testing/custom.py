@@ -148,8 +148,8 @@ class _CustomProbe:
 
     def pulled(self, point: Sequence[Any]) -> list[Any]:
         """Return x̄ = Jᵀ ȳ."""
-        found = self.call.pull(self.call.run(point).context, self.bars, self.shapes)
-        pairs = zip(found, self.shapes, strict=True)
+        bars = self.call.pull(self.call.run(point).context, self.bars, self.shapes)
+        pairs = zip(bars, self.shapes, strict=True)
         return [np.zeros(shape)[()] if bar is None else bar for bar, shape in pairs]
 
     def pushed(self, point: Sequence[Any]) -> list[Any]:

@@ -97,16 +97,16 @@ def declared_gradient(
     try:
         with np.errstate(all="ignore"):
             x = packed(leaves)
-            stated, plain = _jacobian(graph, x), _jacobian(undeclared(graph), x)
-            yours = stated if gradient is None else _given(gradient, arguments, stated.shape)
+            declared, plain = _jacobian(graph, x), _jacobian(undeclared(graph), x)
+            yours = declared if gradient is None else _given(gradient, arguments, declared.shape)
     except Exception:  # a rule, or the gradient, may fail in any way
         return None
-    if yours is None or not _same(yours, stated).all() or _same(stated, plain).all():
+    if yours is None or not _same(yours, declared).all() or _same(declared, plain).all():
         return None
     tree = _tree(graph, plain, leaves, structure, single=len(arguments) == 1)
     if not accepted(tree):
         return None
-    row, column = (int(k) for k in np.argwhere(~_same(stated, plain))[0])
+    row, column = (int(k) for k in np.argwhere(~_same(declared, plain))[0])
     name = _component(leaves, structure, column)
     return DeclaredGradient(names, name, float(yours[row, column]), float(plain[row, column]))
 
@@ -116,18 +116,18 @@ def _jacobian(graph: Function, x: Array) -> Array:
     from difflab.autodiff.engine.custom import goes_forward
 
     try:
-        found = jacobian(graph, mode="reverse").values(x)
+        elements = jacobian(graph, mode="reverse").values(x)
     except Exception:
         if not goes_forward(graph):
             raise
-        found = jacobian(graph, mode="forward").values(x)
-    return np.reshape(found, (graph.m, graph.n))
+        elements = jacobian(graph, mode="forward").values(x)
+    return np.reshape(elements, (graph.m, graph.n))
 
 
 def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> Array | None:
     """Return a gradient by hand as a Jacobian, if it has as many elements."""
-    found = gradient(*arguments) if callable(gradient) else gradient
-    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in flatten(found)[0]]
+    tree = gradient(*arguments) if callable(gradient) else gradient
+    leaves = [np.asarray(leaf, dtype=np.float64) for leaf in flatten(tree)[0]]
     if len(leaves) > 1 and not any(leaf.ndim for leaf in leaves):  # a list of numbers
         leaves = [np.array(leaves)]
     whole = np.hstack([leaf.reshape(shape[0], -1) for leaf in leaves])
@@ -136,9 +136,9 @@ def _given(gradient: Any, arguments: Sequence[Any], shape: tuple[int, ...]) -> A
 
 def _same(one: Array, other: Array) -> NDArray[np.bool_]:
     with np.errstate(all="ignore"):
-        room = _SAME * np.fmax(np.abs(one), np.abs(other))
-        found: NDArray[np.bool_] = (np.abs(one - other) <= room) | (one == other)
-    return found
+        tolerance = _SAME * np.fmax(np.abs(one), np.abs(other))
+        same: NDArray[np.bool_] = (np.abs(one - other) <= tolerance) | (one == other)
+    return same
 
 
 def _tree(
@@ -161,7 +161,7 @@ def _component(leaves: Sequence[Any], structure: Any, column: int) -> str:
         size = int(np.size(leaf))
         if column < size:
             name = f"x{path.partition(']')[2]}" if path.startswith("[0]") else f"arguments{path}"
-            place = np.unravel_index(column, np.shape(leaf))
-            return f"{name}[{', '.join(map(str, place))}]" if place else name
+            index = np.unravel_index(column, np.shape(leaf))
+            return f"{name}[{', '.join(map(str, index))}]" if index else name
         column -= size
     return f"x[{column}]"

@@ -178,9 +178,9 @@ def check_gradient(
     ...
     """
     settings = CheckSettings(rtol, atol, unjudged, method)
-    found = judged_gradient(f, gradient, x, *others, argnums=argnums, settings=settings)
-    if found is not None and set(found.rules) != {"stop_gradient"}:
-        warnings.warn(f"{found}; check_custom_function checks a rule", stacklevel=2)
+    declared = judged_gradient(f, gradient, x, *others, argnums=argnums, settings=settings)
+    if declared is not None and set(declared.rules) != {"stop_gradient"}:
+        warnings.warn(f"{declared}; check_custom_function checks a rule", stacklevel=2)
 
 
 def judged_gradient(
@@ -203,8 +203,8 @@ def judged_gradient(
     Examples
     --------
     >>> import difflab as dl
-    >>> found = judged_gradient(lambda x: x * dl.stop_gradient(x), None, 3.0)
-    >>> found.rules, found.yours, found.derivative
+    >>> declared = judged_gradient(lambda x: x * dl.stop_gradient(x), None, 3.0)
+    >>> declared.rules, declared.yours, declared.derivative
     (('stop_gradient',), 3.0, 6.0)
     """
     if x is None:
@@ -221,10 +221,10 @@ def judged_gradient(
     except GradientMismatch as wrong:
         if isinstance(wrong, ImpureFunction) or is_module(f):
             raise
-        given = tuple(map(numbers_of, arguments))
+        values = tuple(map(numbers_of, arguments))
         if gradient is None and not isinstance(wrong, GradientUnjudged):
-            _require_same_graph(f, given)
-        declared = declared_gradient(f, gradient, given, lambda slope: _accepted(check, slope))
+            _require_same_graph(f, values)
+        declared = declared_gradient(f, gradient, values, lambda slope: _accepted(check, slope))
         if declared is None:
             raise
         return declared
@@ -249,7 +249,7 @@ def _require_same_graph(f: Callee, arguments: Sequence[Any]) -> None:
         return
     pairs = [([each], LEAF) if is_leaf(each) else flatten(each) for each in arguments]
     names = tuple(f"x{k + 1}" for k in range(len(arguments))) if len(arguments) > 1 else ("x",)
-    leaves = [leaf for found, _ in pairs for leaf in found]
+    leaves = [leaf for flat, _ in pairs for leaf in flat]
     trees = Arguments(names, tuple(tree for _, tree in pairs))
     require_traced(graph, f, trees, leaves, partial(traced_arguments, f, arguments))
 

@@ -63,25 +63,25 @@ def check_jacobian(f: Callee, jacobian: Callee | Any | None = None, x: Any = Non
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 1 of 100 components
     ...
     """
-    given: Any = jacobian
+    derivative: Any = jacobian
     if callable(jacobian):
-        given = jacobian(np.array(x) if isinstance(x, list) else x)
-    if not _is_sparse(given):
+        derivative = jacobian(np.array(x) if isinstance(x, list) else x)
+    if not _is_sparse(derivative):
         check_gradient(f, jacobian, x)
         return
 
     def matrix(point: Any) -> Any:
         return jacobian(point) if callable(jacobian) else jacobian
 
-    if np.prod(given.shape) <= _ELEMENTS:
+    if np.prod(derivative.shape) <= _ELEMENTS:
         check_gradient(f, lambda point: matrix(point).toarray(), x)
         return
     f, point = prepared(f, x)
     with evaluations_shown(f, point.n, "check_jacobian") as f:
         check = _SparseCheck(f, matrix, point, Probe(f, point))
-        if given.shape != (check.probe.outputs.m, point.n):
+        if derivative.shape != (check.probe.outputs.m, point.n):
             raise GradientMismatch(
-                f"the Jacobian has the shape {given.shape}; it must be"
+                f"the Jacobian has the shape {derivative.shape}; it must be"
                 f" {(check.probe.outputs.m, point.n)}"
             )
         check.by_directions(DEFAULT)
@@ -99,8 +99,8 @@ class _SparseCheck(GradientCheck):
         return real_array(self.gradient(point.copy()).T @ cotangent, FAULT, GradientMismatch)
 
     def column(self, index: int) -> Array:
-        found = self.gradient(self.point.copy()).tocsc()[:, [index]].toarray()
-        return real_array(found, FAULT, GradientMismatch)[:, 0]
+        column = self.gradient(self.point.copy()).tocsc()[:, [index]].toarray()
+        return real_array(column, FAULT, GradientMismatch)[:, 0]
 
 
 _ROUNDINGS = 64.0
@@ -149,8 +149,8 @@ def check_hessian(
         check_gradient(f, gradient, x)
         check_jacobian(slope, None, x)
         return
-    given = hessian(point.copy()) if callable(hessian) else hessian
-    _check_symmetric(given, point)
+    matrix = hessian(point.copy()) if callable(hessian) else hessian
+    _check_symmetric(matrix, point)
     if gradient is not None:
         check_gradient(f, gradient, x)
         check_jacobian(gradient, hessian, x)
@@ -161,24 +161,24 @@ def check_hessian(
     except GradientMismatch:
         raise
     except DifflabError:  # the code cannot be differentiated
-        _check_by_values(f, _elements(given, point), point)
+        _check_by_values(f, _elements(matrix, point), point)
         return
     check_jacobian(own, hessian, x)
 
 
-def _check_symmetric(given: Any, point: Point) -> None:
+def _check_symmetric(hessian: Any, point: Point) -> None:
     """Raise unless a Hessian is symmetric up to rounding."""
-    if hasattr(given, "tocoo"):
-        if given.shape != (point.n, point.n):
+    if hasattr(hessian, "tocoo"):
+        if hessian.shape != (point.n, point.n):
             raise GradientMismatch(
-                f"the Hessian has the shape {given.shape}; it must be {(point.n, point.n)}"
+                f"the Hessian has the shape {hessian.shape}; it must be {(point.n, point.n)}"
             )
-        entries = abs(given - given.T).tocoo()
-        gap, size = entries.data, abs(given).max()
+        entries = abs(hessian - hessian.T).tocoo()
+        gap, size = entries.data, abs(hessian).max()
         where = (entries.row, entries.col)
-        matrix = given.tocsr()
+        matrix = hessian.tocsr()
     else:
-        matrix = _elements(given, point)
+        matrix = _elements(hessian, point)
         if matrix.size != point.n**2:
             raise GradientMismatch(
                 f"the Hessian has {matrix.size} elements; it must have {point.n}²"
@@ -195,23 +195,23 @@ def _check_symmetric(given: Any, point: Point) -> None:
         )
 
 
-def _elements(given: Any, point: Point) -> Array:
+def _elements(derivative: Any, point: Point) -> Array:
     """Return the elements of a Hessian, real unless the point is complex."""
     if any(leaf.complex for leaf in point.leaves):
-        return Outputs(given).numbers()
+        return Outputs(derivative).numbers()
     what = "the Hessian"
-    parts = [real_numbers(derivative_leaf(part, what), what) for part in flatten(given)[0]]
+    parts = [real_numbers(derivative_leaf(part, what), what) for part in flatten(derivative)[0]]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _check_by_values(f: Callee, given: Array, point: Point) -> None:
+def _check_by_values(f: Callee, derivative: Array, point: Point) -> None:
     """Compare with second differences of the values."""
     from difflab.methods.differentiate import differentiate
 
     x = point.numbers()
-    found = differentiate(lambda z: Outputs(f(point.at(z))).numbers()[0], x, order=2)
-    numeric, bar = np.asarray(found.value), np.asarray(found.error)
-    yours = given.reshape(numeric.shape)
+    hessian = differentiate(lambda z: Outputs(f(point.at(z))).numbers()[0], x, order=2)
+    numeric, bar = np.asarray(hessian.value), np.asarray(hessian.error)
+    yours = derivative.reshape(numeric.shape)
     wrong = ~(np.abs(yours - numeric) <= bar + 1e-6 * np.abs(numeric))
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
@@ -219,7 +219,7 @@ def _check_by_values(f: Callee, given: Array, point: Point) -> None:
             f"the Hessian is wrong in {int(wrong.sum())} of {wrong.size} elements; element"
             f" ({i}, {j}) is {float(yours[i, j])!r}, the numeric one is"
             f" {float(numeric[i, j])!r} ± {float(bar[i, j]):.1g}\n"
-            f"numeric values: second differences, {found.evaluations} evaluations of f"
+            f"numeric values: second differences, {hessian.evaluations} evaluations of f"
         )
 
 

@@ -98,18 +98,18 @@ def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> N
     changes = probe.residual(along, np.zeros((1, along.size)))
 
     def residual(moves: Array) -> Array:
-        found: Array = changes(moves) - moves[:, None] * yours
-        return found
+        residuals: Array = changes(moves) - moves[:, None] * yours
+        return residuals
 
     half = first_half(probe.eps, alone=False)
     error = slope_along(residual, probe.rounding, half, 1e-6 * scale)
     # Beyond float64 the moves are rounded, by this share.
-    room = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
-    room = room + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
-    wrong = ~(np.abs(error.value) <= room)
+    tolerance = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
+    tolerance = tolerance + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
+    wrong = ~(np.abs(error.value) <= tolerance)
     if wrong.any():
         near = [np.abs(product(at) - yours) for at in neighbours(probe.point, 2)]
-        wrong &= ~(np.abs(error.value) <= room + 2.0 * np.max(near, axis=0))
+        wrong &= ~(np.abs(error.value) <= tolerance + 2.0 * np.max(near, axis=0))
     if wrong.any():
         raise _mismatch(probe, yours, error, np.flatnonzero(wrong))
     if not (error.bar <= TRUSTED * np.maximum(scale, error.rise)).any():
@@ -225,15 +225,15 @@ def _numbers_like(outputs: Outputs, tree: Any) -> Array:
     parts = []
     for position, leaf in zip(outputs.positions, outputs.leaves, strict=True):
         what = f"the jvp of {outputs.path(position)}"
-        found = derivative_leaf(values[position], what)
-        if found.shape != leaf.shape:
-            raise GradientMismatch(f"{what} has the shape {found.shape}; it must be {leaf.shape}")
+        tangent = derivative_leaf(values[position], what)
+        if tangent.shape != leaf.shape:
+            raise GradientMismatch(f"{what} has the shape {tangent.shape}; it must be {leaf.shape}")
         if not leaf.complex:
-            parts.append(real_numbers(found, what))
-        elif found.complex:
-            parts.append(found.numbers())
+            parts.append(real_numbers(tangent, what))
+        elif tangent.complex:
+            parts.append(tangent.numbers())
         else:
-            parts.append(found.numbers().astype(np.complex128).view(np.float64))
+            parts.append(tangent.numbers().astype(np.complex128).view(np.float64))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

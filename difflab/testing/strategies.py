@@ -145,8 +145,8 @@ def usable(row: Primitive) -> bool:
     The language has it, operands can be mapped to its domain, and it is no cast, whose derivative
     is a convention.
     """
-    written = bool(row.names or row.infix) and not row.dtype
-    return written and bool(row.samples) and not row.boolean and not row.truths
+    has_syntax = bool(row.names or row.infix) and not row.dtype
+    return has_syntax and bool(row.samples) and not row.boolean and not row.truths
 
 
 def _applied(row: Primitive, parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

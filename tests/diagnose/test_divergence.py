@@ -51,7 +51,7 @@ def test_an_operation_of_another_value_is_named() -> None:
     found = first_divergence(function, at(1.0, 2.0), reverse, changed(cosine))
     assert found is not None
     assert (found.kind, found.call, found.site.part) == ("value", "sin(2)", "sin(x*y)")
-    assert found.found == pytest.approx((math.sin(2), math.cos(2)))
+    assert found.values == pytest.approx((math.sin(2), math.cos(2)))
     assert found.alone
     assert found.render(("a", "b")).splitlines() == [
         "a and b differ at sin(2)",
@@ -66,7 +66,7 @@ def test_an_operation_of_the_same_value_and_another_derivative_is_named() -> Non
     found = first_divergence(function, at(0.0, 2.0), reverse, changed(tie))
     assert found is not None
     assert (found.kind, found.site.part, found.operand) == ("derivative", "relu(x)", 1)
-    assert found.found == (0.0, 1.0)
+    assert found.values == (0.0, 1.0)
 
 
 def test_equal_methods_do_not_part() -> None:
@@ -107,4 +107,4 @@ def test_arrays_and_python_lines_are_named() -> None:
     assert found is not None
     assert "np.sin(hidden)" in found.render(("a", "b"))
     assert "test_divergence.py, line" in found.render(("a", "b"))
-    assert found.found == pytest.approx((math.sin(math.tanh(0.3)), math.cos(math.tanh(0.3))))
+    assert found.values == pytest.approx((math.sin(math.tanh(0.3)), math.cos(math.tanh(0.3))))

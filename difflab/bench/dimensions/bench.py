@@ -111,45 +111,45 @@ class FamilyMeter:
             return {method.name: outcome(error)._asdict() for method in self.methods}
         problem = Problem.of(function, timeout=self.timeout, often=True)
         judge, effort = _Judge.of(function, x), Effort(problem, x)
-        known = {"inputs": function.n, "outputs": function.m}
-        known["function_operations"] = count(function).arithmetic
+        facts = {"inputs": function.n, "outputs": function.m}
+        facts["function_operations"] = count(function).arithmetic
 
         def first(method: Method) -> tuple[Row, measure.MethodCall | None]:
             try:
                 self._refuse_larger(method.name, n, m)
-                found = measure.answer(effort.stoppable(method), problem, x)
+                answer = measure.answer(effort.stoppable(method), problem, x)
             except MethodTimeout as error:
                 self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
                 raise
-            row = {**judge.judged(found), **_work(found, function)}
-            return row, found.call if row["status"] == "ok" else None
+            row = {**judge.judged(answer), **_work(answer, function)}
+            return row, answer.call if row["status"] == "ok" else None
 
         rows = measure.rows_in_turns(self.methods, first)
-        return {name: {**known, **row} for name, row in rows.items()}
+        return {name: {**facts, **row} for name, row in rows.items()}
 
     def _refuse_larger(self, name: str, n: int, m: int) -> None:
         """Raise if the method timed out at a size that is not larger."""
         for n_before, m_before, message in self._timeouts.get(name, []):
             if n_before <= n and m_before <= m:
-                place = f"n = {n_before}, m = {m_before}"
+                size = f"n = {n_before}, m = {m_before}"
                 raise MethodTimeout(
-                    message if "not tried" in message else _not_tried(place, message)
+                    message if "not tried" in message else _not_tried(size, message)
                 )
 
 
-def _not_tried(place: str, message: str) -> str:
-    return f"not tried: at {place} it was {message}"
+def _not_tried(size: str, message: str) -> str:
+    return f"not tried: at {size} it was {message}"
 
 
-def _work(found: measure.MethodAnswer, function: Function) -> Row:
+def _work(answer: measure.MethodAnswer, function: Function) -> Row:
     """Return the scalar operations, and the seconds of preparation."""
-    prepared = found.call.prepared
+    prepared = answer.call.prepared
     operations = prepared.operations
     if isinstance(prepared, AutomaticDerivative):
         operations = count(prepared.function).arithmetic
-    elif operations is None and found.estimate.evaluations:
-        operations = found.estimate.evaluations * count(function).arithmetic
-    return {"operations": operations, "prepare_seconds": min(found.prepare_samples)}
+    elif operations is None and answer.estimate.evaluations:
+        operations = answer.estimate.evaluations * count(function).arithmetic
+    return {"operations": operations, "prepare_seconds": min(answer.prepare_samples)}
 
 
 @dataclass(frozen=True)
@@ -175,25 +175,25 @@ class _Judge:
             return np.ravel(values((x + t * direction)[None, :]))
 
         try:
-            found = differentiate(along, 0.0)
+            estimate = differentiate(along, 0.0)
         except DifflabError:
             return cls(direction, None, 0.0)
-        doubt = float(np.max(found.error, initial=0.0))
-        known = bool(np.isfinite(doubt) and np.all(np.isfinite(found.value)))
-        return cls(direction, np.ravel(found.value) if known else None, doubt)
+        doubt = float(np.max(estimate.error, initial=0.0))
+        settled = bool(np.isfinite(doubt) and np.all(np.isfinite(estimate.value)))
+        return cls(direction, np.ravel(estimate.value) if settled else None, doubt)
 
-    def judged(self, found: measure.MethodAnswer) -> Row:
+    def judged(self, answer: measure.MethodAnswer) -> Row:
         """Return the status of a Jacobian and the largest relative error along the direction."""
-        jacobian = np.asarray(found.estimate.value, dtype=np.float64)
+        jacobian = np.asarray(answer.estimate.value, dtype=np.float64)
         if self.reference is None:
             return {"status": "ok", "message": "not judged: the values settle on no derivative"}
         product = jacobian.reshape(self.reference.size, -1) @ self.direction
         scale = float(np.max(np.abs(self.reference), initial=0.0)) or 1.0
         error = float(np.max(np.abs(product - self.reference), initial=0.0)) / scale
         row: Row = {"status": "ok", "error": error}
-        own = 0.0 if found.estimate.error is None else float(np.max(found.estimate.error))
+        own = 0.0 if answer.estimate.error is None else float(np.max(answer.estimate.error))
         # A difference that the stated errors of both may explain is no fault.
-        stated = self.doubt + own * float(np.sum(np.abs(self.direction)))
-        if not error <= TOLERANCE + 10 * stated / scale:
+        margin = self.doubt + own * float(np.sum(np.abs(self.direction)))
+        if not error <= TOLERANCE + 10 * margin / scale:
             row |= {"status": "disagree", "message": f"relative error {error:.1e} of J v"}
         return row

@@ -62,8 +62,8 @@ def _exponent_text(law: PowerLaw) -> str:
     'n^2.00 [1.95, 2.05]'
     """
     return "\n".join(
-        f"{size}^{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
-        for size, found in law.exponents.items()
+        f"{size}^{exponent.value:z.2f} [{exponent.low:z.2f}, {exponent.high:z.2f}]"
+        for size, exponent in law.exponents.items()
     )
 
 
@@ -143,11 +143,11 @@ def _curve(
         axes.plot(x, y, "--", color=look.colour, lw=1.0, marker=look.marker, mfc="none", ms=4)
 
 
-def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls: int) -> None:
+def _map(axes: Axes, by_size: Mapping[tuple[int, int], Mapping[str, Cost]], calls: int) -> None:
     """Draw a cell for every size in the colour of the method that costs least."""
     from matplotlib.patches import Rectangle
 
-    n_sizes, m_sizes = (sorted({size[axis] for size in found}) for axis in (0, 1))
+    n_sizes, m_sizes = (sorted({size[axis] for size in by_size}) for axis in (0, 1))
     axes.set(xlim=(0, len(n_sizes)), ylim=(0, len(m_sizes)), xlabel="n", ylabel="m")
     ticks(axes.xaxis, {k + 0.5: str(n) for k, n in enumerate(n_sizes)})
     ticks(axes.yaxis, {k + 0.5: str(m) for k, m in enumerate(m_sizes)})
@@ -155,7 +155,7 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
     axes.tick_params(length=0)
     times = "1 call" if calls == 1 else f"{calls:,} calls"
     axes.set_title(f"cheapest, {times}", loc="left", fontsize=9)
-    for (n, m), cell in found.items():
+    for (n, m), cell in by_size.items():
         corner = n_sizes.index(n), m_sizes.index(m)
         if not cell:
             axes.text(corner[0] + 0.5, corner[1] + 0.5, "–", ha="center", va="center", color=FAINT)
@@ -168,10 +168,10 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
             )
         )  # fmt: skip
         if len(n_sizes) <= 6 and len(m_sizes) <= 3:  # else the colours alone name the methods
-            place = corner[0] + 0.5, corner[1] + 0.5
+            centre = corner[0] + 0.5, corner[1] + 0.5
             box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 0.5}
             axes.text(
-                *place, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
+                *centre, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
                 fontsize=8, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
             )  # fmt: skip
 
@@ -233,7 +233,7 @@ def page(rows: Sequence[SweepRow]) -> str:
     rows : sequence of row
         Rows of one family.
     """
-    found = costs(rows)
+    by_size = costs(rows)
     methods = list(dict.fromkeys(str(row["method"]) for row in rows))
     family = str(rows[0]["family"])
     body = [
@@ -262,7 +262,7 @@ def page(rows: Sequence[SweepRow]) -> str:
         f"<footer>{escape(_about(rows))}</footer>",
     ]
     script = files("difflab.bench.dimensions").joinpath("page.js").read_text("utf-8")
-    data = _script_data(_data(found, methods))
+    data = _script_data(_data(by_size, methods))
     return html.document(
         "Cost against dimensions",
         [
@@ -274,10 +274,10 @@ def page(rows: Sequence[SweepRow]) -> str:
     )
 
 
-def _data(found: SizedCosts, methods: Sequence[str]) -> dict[str, Any]:
+def _data(by_size: SizedCosts, methods: Sequence[str]) -> dict[str, Any]:
     """Return the data of the script: for each size, the intervals of calls, and the costs."""
-    n_sizes, m_sizes = (sorted({size[axis] for size in found}) for axis in (0, 1))
-    cells = {f"{n},{m}": _cell(cell) for (n, m), cell in found.items()}
+    n_sizes, m_sizes = (sorted({size[axis] for size in by_size}) for axis in (0, 1))
+    cells = {f"{n},{m}": _cell(cell) for (n, m), cell in by_size.items()}
     colours = {name: style_of(name).colour for name in methods}
     return {"n": n_sizes, "m": m_sizes, "colours": colours, "cells": cells}
 

@@ -52,11 +52,11 @@ function winners() {
   const calls = Math.round(10 ** Number(byId("calls").value));
   byId("shown").textContent = calls.toLocaleString("en");
   fill(byId("winners"), (cell) => {
-    const found = cell && Object.entries(cell.cheapest).find(([, ends]) => contains(ends, calls));
-    if (!found) return coloured(["–"], null, false);
-    const [prepare, call] = cell.costs[found[0]];
+    const winner = cell && Object.entries(cell.cheapest).find(([, ends]) => contains(ends, calls));
+    if (!winner) return coloured(["–"], null, false);
+    const [prepare, call] = cell.costs[winner[0]];
     const total = secondsText(prepare + calls * call);
-    return coloured([found[0], total], found[0], cell.extrapolated.includes(found[0]));
+    return coloured([winner[0], total], winner[0], cell.extrapolated.includes(winner[0]));
   });
 }
 

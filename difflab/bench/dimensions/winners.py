@@ -51,7 +51,7 @@ class PowerLaw:
     def at(self, n: int, m: int) -> float:
         """Return the figure of the law at a size."""
         logs = {"n": math.log(n), "m": math.log(m)}
-        power = sum(found.value * logs[name] for name, found in self.exponents.items())
+        power = sum(exponent.value * logs[name] for name, exponent in self.exponents.items())
         return math.exp(math.log(self.scale) + power)
 
 
@@ -169,8 +169,8 @@ def laws(rows: Iterable[SweepRow], column: str) -> dict[str, PowerLaw]:
             samples.setdefault(str(row["method"]), []).append(
                 (*size_of(row), float(row[column] or 0))
             )
-    found = {name: power_law(points) for name, points in samples.items()}
-    return {name: law for name, law in found.items() if law is not None}
+    fitted = {name: power_law(points) for name, points in samples.items()}
+    return {name: law for name, law in fitted.items() if law is not None}
 
 
 def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
@@ -180,10 +180,10 @@ def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
     and is not below the time limit; a method that cannot answer or disagrees has no cost there.
     """
     calls, prepares = laws(rows, "call_seconds"), laws(rows, "prepare_seconds")
-    found: dict[Size, dict[str, Cost]] = {}
+    by_size: dict[Size, dict[str, Cost]] = {}
     for row in rows:
         size, name = size_of(row), str(row["method"])
-        cell = found.setdefault(size, {})
+        cell = by_size.setdefault(size, {})
         if row["status"] == "ok" and row["call_seconds"] is not None:
             cell[name] = Cost(float(row["prepare_seconds"] or 0), float(row["call_seconds"]))
         elif row["status"] == "timeout" and name in calls and name in prepares:
@@ -191,7 +191,7 @@ def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
             # Preparing and one call took longer than the time limit, whatever the laws say.
             prepare = max(prepares[name].at(*size), float(row["timeout"] or 0) - call)
             cell[name] = Cost(prepare, call, extrapolated=True)
-    return found
+    return by_size
 
 
 def pays(first: Cost, second: Cost) -> Interval | None:
@@ -224,7 +224,7 @@ def envelope(cell: Mapping[str, Cost]) -> dict[str, Interval]:
     >>> envelope({"a": Cost(0.0, 3.0), "b": Cost(8.0, 1.0), "c": Cost(9.0, 2.0)})
     {'a': (1.0, 4.0), 'b': (4.0, inf)}
     """
-    found: dict[str, Interval] = {}
+    intervals: dict[str, Interval] = {}
     for name, cost in cell.items():
         low, high = 1.0, math.inf
         for other, its in cell.items():
@@ -234,5 +234,5 @@ def envelope(cell: Mapping[str, Cost]) -> dict[str, Interval]:
             low, high = max(low, part[0]), min(high, part[1])
         else:
             if low < high:
-                found[name] = low, high
-    return dict(sorted(found.items(), key=lambda item: item[1]))
+                intervals[name] = low, high
+    return dict(sorted(intervals.items(), key=lambda item: item[1]))

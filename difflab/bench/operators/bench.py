@@ -73,7 +73,7 @@ def _measured(name: str, n: int, way: str, timeout: float, slow: set[str]) -> di
     function, points = FUNCTIONS[name], points_of(n, POINTS)
     weights = function.weights(n)
     prepared = WAYS[way](function, points, weights)
-    found, expected = np.asarray(prepared.call()), function.exact(points[0], weights)
+    values, expected = np.asarray(prepared.call()), function.exact(points[0], weights)
     seconds = _shortest(prepared.call)
     if seconds > timeout:
         slow.add(way)
@@ -81,7 +81,7 @@ def _measured(name: str, n: int, way: str, timeout: float, slow: set[str]) -> di
         "status": "ok",
         "points": POINTS,
         "operations": prepared.operations,
-        "relative_error": abs(float(found[0]) - expected) / max(abs(expected), 1e-300),
+        "relative_error": abs(float(values[0]) - expected) / max(abs(expected), 1e-300),
         "call_seconds": seconds,
         "peak_bytes": prepared.peak(),
     }
@@ -133,10 +133,10 @@ def cheapest(rows: Sequence[SweepRow], column: str) -> dict[tuple[str, int], str
         exact = row["way"] in OWN and row["way"] != "hutchinson"
         if row["status"] != "ok" or not exact or row[column] is None:
             continue
-        place = str(row["function"]), int(row["inputs"] or 0)
-        if place not in least or float(row[column] or 0) < float(least[place][column] or 0):
-            least[place] = row
-    return {place: str(row["way"]) for place, row in least.items()}
+        key = str(row["function"]), int(row["inputs"] or 0)
+        if key not in least or float(row[column] or 0) < float(least[key][column] or 0):
+            least[key] = row
+    return {key: str(row["way"]) for key, row in least.items()}
 
 
 @picture

@@ -157,8 +157,8 @@ def _own(method: str) -> Preparation:
         mapped = difflab.vmap(laplacian)
 
         def call() -> Any:
-            found = mapped(points)
-            return found[0] if options else found
+            results = mapped(points)
+            return results[0] if options else results
 
         return PreparedWay(call, operations, lambda: peak_of(call))
 
@@ -180,8 +180,8 @@ def _jax(laplacian: Callable[[Any, Callable[[Any], Any], Any], Any]) -> Preparat
         compiled = jax.jit(jax.vmap(one, in_axes=(0, None))).lower(x, arrays).compile()
 
         def peak() -> int | None:
-            found = compiled.memory_analysis()
-            return None if found is None else int(found.temp_size_in_bytes)
+            memory = compiled.memory_analysis()
+            return None if memory is None else int(memory.temp_size_in_bytes)
 
         return PreparedWay(lambda: np.asarray(compiled(x, arrays)), None, peak)
 

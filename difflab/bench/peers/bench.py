@@ -66,16 +66,16 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Peer]:
     >>> list(contenders(["jax"]))
     ['difflab', 'difflab-python', 'difflab-numpy', 'difflab-native', 'jax']
     """
-    known = peers()
-    found: dict[str, Peer] = {name: Own(name) for name in OWN}
-    for name in known if names is None else names:
-        if name not in known:
-            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(known)}")
-        peer = known[name]
+    available = peers()
+    chosen: dict[str, Peer] = {name: Own(name) for name in OWN}
+    for name in available if names is None else names:
+        if name not in available:
+            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(available)}")
+        peer = available[name]
         assert isinstance(peer, Peer)
         if names is not None or peer.missing() is None:
-            found[name] = peer
-    return found
+            chosen[name] = peer
+    return chosen
 
 
 def tasks(
@@ -94,10 +94,10 @@ def tasks(
         for name, peer in chosen.items()
         if peer is peers().get(name)
     }
-    stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
+    source_of = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
     # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
-        name: stated(contender, target=getattr(contender, "target", "auto"))
+        name: source_of(contender, target=getattr(contender, "target", "auto"))
         for name, contender in chosen.items()
     }
     for size in sorted(points):
@@ -120,8 +120,8 @@ def _apart(peer: Peer, process: RestartedWorker, case: PeerCase, points: int, bu
     reason = peer.missing()
     if reason is not None:
         raise UnsupportedError(reason)
-    found: Row = process.request("measured", case.sent(), points, budget, timeout=LIMIT)
-    return found
+    row: Row = process.request("measured", case.sent(), points, budget, timeout=LIMIT)
+    return row
 
 
 def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
@@ -134,12 +134,12 @@ def measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dic
     MethodTimeout
         A batch computed point by point would exceed `budget` seconds.
     """
-    found = answered(case, contender, points, budget)
-    row = found.columns()
-    if found.complaint:
+    answer = answered(case, contender, points, budget)
+    row = answer.columns()
+    if answer.complaint:
         return row
     own, _ = case.own(points)
-    pairs = paired(own, found.call, budget=budget)
+    pairs = paired(own, answer.call, budget=budget)
     return {**row, **pairs.columns("difflab_seconds")}
 
 
@@ -253,26 +253,26 @@ def _against_referee(
     gap = nearest(abs(exact(number) - exact(truth))) if np.isfinite(number) else np.inf
     if not gap <= RTOL[Family.AUTOMATIC] * reference.magnitude:
         return f"the value is {number:.17g} where it should be {nearest(truth):.17g}", None
-    found = case.judge.verdict(gradient, family)
-    worst = max(ulp_distance(number, truth), found.max_ulp_error or 0.0)
-    return (found.reason if found.verdict is Verdict.DISAGREE else ""), worst
+    judgement = case.judge.verdict(gradient, family)
+    worst = max(ulp_distance(number, truth), judgement.max_ulp_error or 0.0)
+    return (judgement.reason if judgement.verdict is Verdict.DISAGREE else ""), worst
 
 
 def _against_own(case: PeerCase, family: Family, value: Array, gradient: Array) -> str:
     """Compare a batch with difflab's, element by element, on the scale of its column."""
     _, (own_value, own_gradient) = case.own(len(value))
-    found = np.column_stack([value, gradient])
-    wanted = np.column_stack([own_value, own_gradient])
-    scale = np.maximum(np.abs(wanted), np.nanmedian(np.abs(wanted), axis=0))
-    close = np.abs(found - wanted) <= RTOL[family] * scale
-    wrong = np.argwhere(~(close | (found == wanted) | (np.isnan(found) & np.isnan(wanted))))
+    actual = np.column_stack([value, gradient])
+    expected = np.column_stack([own_value, own_gradient])
+    scale = np.maximum(np.abs(expected), np.nanmedian(np.abs(expected), axis=0))
+    close = np.abs(actual - expected) <= RTOL[family] * scale
+    wrong = np.argwhere(~(close | (actual == expected) | (np.isnan(actual) & np.isnan(expected))))
     if not len(wrong):
         return ""
     row, column = wrong[0].tolist()
     what = "value" if column == 0 else f"derivative {column}"
     return (
         f"{len(wrong):,} elements differ from difflab's; the first is the {what} of point {row}: "
-        f"{found[row, column]:.17g} instead of {wanted[row, column]:.17g}"
+        f"{actual[row, column]:.17g} instead of {expected[row, column]:.17g}"
     )
 
 

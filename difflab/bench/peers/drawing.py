@@ -59,20 +59,20 @@ def tables(
 
 def _forms(rows: Sequence[SweepRow], name: str) -> list[Part]:
     """Return which call was timed of each contender that has a faster one than the usual."""
-    found = dict.fromkeys(
+    lines = dict.fromkeys(
         f"{clean(str(row[name]))} is called by {clean(str(row.get('call_form')))}"
         for row in rows
         if row.get("call_form")
     )
-    return ["\n".join(found)] if found else []
+    return ["\n".join(lines)] if lines else []
 
 
 def _reasons(rows: Sequence[SweepRow], name: str) -> list[Part]:
     """Return why times are missing, each with the contender in the column `name`, as a part."""
-    found = dict.fromkeys(
+    lines = dict.fromkeys(
         f"{clean(str(row[name]))}: {clean(str(row['message']))}" for row in rows if row["message"]
     )
-    return ["\n".join(found)] if found else []
+    return ["\n".join(lines)] if lines else []
 
 
 _COLUMNS = (
@@ -113,11 +113,11 @@ def panels(
 ) -> Iterator[tuple[Axes, list[SweepRow]]]:
     """Yield a panel for each number of points, with its rows; the margins are in inches."""
     shown, width, height = sizes(rows), canvas.get_figwidth(), canvas.get_figheight()
-    found = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
+    subplots = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
     canvas.subplots_adjust(
         left=left / width, right=0.985, bottom=bottom / height, top=1 - top / height, wspace=0.06
     )
-    for axes, points in zip(found, shown, strict=True):
+    for axes, points in zip(subplots, shown, strict=True):
         axes.set_title(points_text(points), loc="left", fontsize=10)
         yield axes, [row for row in rows if row["points"] == points]
 
@@ -146,7 +146,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
     limits = (low / 1.6, high * (high / low) ** 0.75 * 2)
-    heights = {name: float(place) for place, name in enumerate(names)}
+    heights = {name: float(position) for position, name in enumerate(names)}
     frame(axes, heights, (low, high * 2), limits, ratio_tick)
     axes.set_xlabel("time over difflab's")
     axes.set_ylim(len(names) - 0.5, -0.5)
@@ -161,17 +161,17 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
         colour = _SLOWER if row["status"] in ("disagree", "failed") else FAINT
         beside(axes, words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
         return
-    found = _ratios(row)
+    ratios = _ratios(row)
     colour = _EQUAL
-    if found.high < 1 / _SAME or found.low > _SAME:
-        colour = _FASTER if found.high < 1 else _SLOWER
+    if ratios.high < 1 / _SAME or ratios.low > _SAME:
+        colour = _FASTER if ratios.high < 1 else _SLOWER
     axes.fill_between(
-        (1.0, found.middle), height - 0.12, height + 0.12, color=colour, alpha=0.22, lw=0
+        (1.0, ratios.middle), height - 0.12, height + 0.12, color=colour, alpha=0.22, lw=0
     )
-    axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
-    axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
-    figures = f"{_times(found.middle)}  {seconds(number(row, 'call_seconds'))}"
-    beside(axes, figures, (max(found.high, 1.0), height), (9, 0), color=INK)
+    axes.plot((ratios.low, ratios.high), (height, height), "-", color=colour, lw=2.2)
+    axes.plot(ratios.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
+    figures = f"{_times(ratios.middle)}  {seconds(number(row, 'call_seconds'))}"
+    beside(axes, figures, (max(ratios.high, 1.0), height), (9, 0), color=INK)
 
 
 class _Ratios(NamedTuple):

@@ -62,8 +62,8 @@ def tasks(
     timeouts: dict[str, str] = {}
     warm: set[str] = set()
     for size in sorted(points):
-        known: dict[str, Answered] = {}
-        ready = partial(_prepared, case, size, budget, known, warm)
+        answers: dict[str, Answered] = {}
+        ready = partial(_prepared, case, size, budget, answers, warm)
         for way in chosen.values():
             source = provenance.source(
                 way.peer,
@@ -103,49 +103,49 @@ def break_even(prepare: float, call: float, base_prepare: float, base_call: floa
 
 
 def _measured(way: Way, budget: float, ready: Prepared) -> dict[str, SweepCell]:
-    found = ready(way)
-    row = found.columns()
-    if found.complaint:
+    answer = ready(way)
+    row = answer.columns()
+    if answer.complaint:
         return row
     base = _baseline(way, ready)
-    times = paired((base or found).call, found.call, budget=budget).columns("baseline_seconds")
+    times = paired((base or answer).call, answer.call, budget=budget).columns("baseline_seconds")
     if base is None:
         return {**row, "call_seconds": times["call_seconds"]}
     row |= {**times, "baseline_prepare_seconds": base.prepare_seconds}
-    if base is not found:
+    if base is not answer:
         # The ratio is of alternating calls, so a drift of the machine is not in it.
         each = times["baseline_seconds"]
         call = each * times["ratio"]
-        row["break_even"] = break_even(found.prepare_seconds, call, base.prepare_seconds, each)
+        row["break_even"] = break_even(answer.prepare_seconds, call, base.prepare_seconds, each)
     return row
 
 
 def _baseline(way: Way, ready: Prepared) -> Answered | None:
     """Return the way that `way` is compared with; None if that one has no right answer."""
     try:
-        found = ready(WAYS[way.baseline])
+        answer = ready(WAYS[way.baseline])
     except (DifflabError, ArithmeticError, RuntimeError):
         return None
-    return None if found.complaint else found
+    return None if answer.complaint else answer
 
 
 def _prepared(
     case: PeerCase,
     points: int,
     budget: float,
-    known: dict[str, Answered],
+    answers: dict[str, Answered],
     warm: set[str],
     way: Way,
 ) -> Answered:
     """Prepare a way once for each size of batch, in a process that has used the package before."""
-    if way.name not in known:
+    if way.name not in answers:
         with cold():
             if way.name not in warm and way.peer.missing() is None:
                 other = PeerCase(parse("exp(t)*t"), np.array([0.5]), "exp(t)*t", "t = 0.5")
                 answered(other, way.peer, points=1, budget=budget)
                 warm.add(way.name)
-            known[way.name] = answered(case, way.peer, points, budget)
-    return known[way.name]
+            answers[way.name] = answered(case, way.peer, points, budget)
+    return answers[way.name]
 
 
 _COLOURS = {
@@ -213,8 +213,8 @@ def _pays(row: SweepRow) -> str:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the seconds of preparing and of a call of every way, a panel per number of points."""
     shown = sizes(rows)
-    places = _places(rows)
-    height = 2.0 + 0.3 * (max(places.values()) + 1)
+    heights = _heights(rows)
+    height = 2.0 + 0.3 * (max(heights.values()) + 1)
     canvas = titled_figure(
         (1.9 + 4.2 * len(shown), height),
         "one model, four ways of execution: time of a call and of preparing it",
@@ -222,7 +222,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
     )
     for axes, chosen in panels(canvas, rows, left=1.65, bottom=1.0, top=0.95):
-        _panel(axes, chosen, places)
+        _panel(axes, chosen, heights)
     handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
     handles += [
         marker("preparing and the first call", "D", "white", INK, ms=5),
@@ -232,30 +232,30 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     return canvas
 
 
-def _places(rows: Sequence[SweepRow]) -> dict[str, float]:
+def _heights(rows: Sequence[SweepRow]) -> dict[str, float]:
     """Return the height of every way, with a gap between packages."""
-    places: dict[str, float] = {}
+    heights: dict[str, float] = {}
     before, height = rows[0]["package"], -1.0
     for row in rows:
-        if _named(row) in places:
+        if _named(row) in heights:
             continue
         height += 1.0 if row["package"] == before else 1.4
-        places[_named(row)] = height
+        heights[_named(row)] = height
         before = row["package"]
-    return places
+    return heights
 
 
-def _panel(axes: Axes, rows: Sequence[SweepRow], places: dict[str, float]) -> None:
-    known = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
-    found = [value for value in known if value] or [1e-6, 1.0]
-    low, high = min(found), max(found)
+def _panel(axes: Axes, rows: Sequence[SweepRow], heights: dict[str, float]) -> None:
+    cells = [number(row, name) for row in rows for name in ("prepare_seconds", "call_seconds")]
+    times = [value for value in cells if value] or [1e-6, 1.0]
+    low, high = min(times), max(times)
     # Space for the figures to the right of the marks.
     limits = (low / 2, high * (high / low) ** 0.8 * 2)
-    frame(axes, places, (low, high), limits, seconds_tick)
+    frame(axes, heights, (low, high), limits, seconds_tick)
     axes.set_xlabel("time")
-    axes.set_ylim(max(places.values()) + 0.6, -0.6)
+    axes.set_ylim(max(heights.values()) + 0.6, -0.6)
     for row in rows:
-        _mark(axes, row, places[_named(row)], low)
+        _mark(axes, row, heights[_named(row)], low)
 
 
 def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:

@@ -319,19 +319,19 @@ def _ways() -> Iterator[Way]:
         ("dl.compile native", "compiled", Own("difflab-native")),
     ):
         yield Way(name, "difflab", execution, own, _TENSORS)
-    known: dict[str, Any] = dict(peers())
+    methods: dict[str, Any] = dict(peers())
     for name, package, execution, peer, baseline in (
-        ("PyTorch eager", "torch", "define-by-run", known["torch"], "PyTorch eager"),
+        ("PyTorch eager", "torch", "define-by-run", methods["torch"], "PyTorch eager"),
         ("torch.jit.trace", "torch", "traced", _TracedTorch(), "PyTorch eager"),
-        ("torch.compile", "torch", "compiled", known["torch-compile"], "PyTorch eager"),
+        ("torch.compile", "torch", "compiled", methods["torch-compile"], "PyTorch eager"),
         ("JAX eager", "jax", "define-by-run", _EagerJax(), "JAX eager"),
-        ("jax.jit", "jax", "compiled", known["jax"], "JAX eager"),
+        ("jax.jit", "jax", "compiled", methods["jax"], "JAX eager"),
         ("GradientTape", "tensorflow", "define-by-run", _EagerTensorflow(), "GradientTape"),
-        ("tf.function", "tensorflow", "traced", known["tensorflow"], "GradientTape"),
-        ("autograd", "autograd", "define-by-run", known["autograd"], "autograd"),
-        ("CasADi", "casadi", "define-then-run", known["casadi"], _TENSORS),
-        ("SymEngine", "symengine", "compiled", known["symengine"], _TENSORS),
-        ("PyTensor", "pytensor", "compiled", known["pytensor"], _TENSORS),
+        ("tf.function", "tensorflow", "traced", methods["tensorflow"], "GradientTape"),
+        ("autograd", "autograd", "define-by-run", methods["autograd"], "autograd"),
+        ("CasADi", "casadi", "define-then-run", methods["casadi"], _TENSORS),
+        ("SymEngine", "symengine", "compiled", methods["symengine"], _TENSORS),
+        ("PyTensor", "pytensor", "compiled", methods["pytensor"], _TENSORS),
     ):
         yield Way(name, package, execution, peer, baseline)
 
@@ -355,11 +355,12 @@ def contenders(packages: Sequence[str] | None = None) -> dict[str, Way]:
     >>> list(contenders(["casadi"]))[-2:]
     ['dl.compile native', 'CasADi']
     """
-    known = list(dict.fromkeys(way.package for way in WAYS.values()))
+    available = list(dict.fromkeys(way.package for way in WAYS.values()))
     for name in packages or ():
-        if name not in known:
+        if name not in available:
             raise InputError(
-                f"there is no execution of '{name}' to measure", hint=f"one of {', '.join(known)}"
+                f"there is no execution of '{name}' to measure",
+                hint=f"one of {', '.join(available)}",
             )
     return {
         way.name: way

@@ -130,10 +130,10 @@ class _Process:
         with environment_variables(FREED_AT_ONCE):
             running = self._worker.running()
         # Without the caches of the problem, which need not be sent.
-        found: dict[str, Cell] = running.request(
+        row: dict[str, Cell] = running.request(
             "measure", replace(problem), way, tolerance, timeout=self._timeout
         )
-        return found
+        return row
 
 
 Truths = dict[Path, SolverTruth]
@@ -157,16 +157,16 @@ def _measured(
         call = way.prepare(problem, tolerance)
         call()  # it may compile
         peak, (answer, seconds) = _with_peak(call)
-    known = truths[problem.path]
-    error = _error(answer, known)
+    truth = truths[problem.path]
+    error = _error(answer, truth)
     if not np.isfinite(error):
         raise UnsupportedError("the derivative is nan")
     return {
         "status": "ok",
         "message": "",
         "relative_error": error,
-        "truth_bound": known.bound,
-        "truth": known.how,
+        "truth_bound": truth.bound,
+        "truth": truth.how,
         "steps": answer.steps,
         "seconds": seconds,
         "peak_bytes": peak,
@@ -193,9 +193,9 @@ def _with_peak(call: Prepared) -> tuple[int | None, tuple[Answer, float]]:
 
 def _error(answer: Answer, truth: SolverTruth) -> float:
     """Return the largest error of an element, relative to the largest element of its row."""
-    found = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
+    jacobian = np.asarray(answer.jacobian, dtype=np.float64).reshape(truth.jacobian.shape)
     scale = np.max(np.abs(truth.jacobian), axis=1, keepdims=True)
-    return float(np.max(np.abs(found - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
+    return float(np.max(np.abs(jacobian - truth.jacobian) / np.where(scale == 0, 1.0, scale)))
 
 
 # --- the picture -----------------------------------------------------------------------------
@@ -269,14 +269,14 @@ def _errors(
         if (number(row, "tolerance") or 0.0) != smallest:
             continue
         style = STYLES.get(str(row["way"]), OTHER_STYLE)
-        place = problems.index(str(row["problem"]))
+        position = problems.index(str(row["problem"]))
         spread = (ways.index(str(row["way"])) + 0.5) / len(ways) - 0.5
         error = number(row, "relative_error")
         if error is None:
-            axes.plot(REFUSED, place + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
+            axes.plot(REFUSED, position + 0.7 * spread, "x", color=style.colour, ms=4, mew=1.0)
             continue
         x = min(max(error, SMALLEST), LARGEST)
-        axes.plot(x, place + 0.7 * spread, style.marker, color=style.colour, ms=4.2)
+        axes.plot(x, position + 0.7 * spread, style.marker, color=style.colour, ms=4.2)
 
 
 def _tolerances(axes: Axes, rows: Sequence[SweepRow], ways: Sequence[str]) -> None:

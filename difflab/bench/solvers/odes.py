@@ -37,11 +37,11 @@ DATA = Path(__file__).parent / "truths" / "odes.json"
 
 def judge(problem: SolverProblem) -> SolverTruth:
     """Return the true derivative of a solution at the last time, which is data."""
-    found = known()[problem.name]
+    entry = known()[problem.name]
     return SolverTruth(
-        np.array(found["value"], dtype=float),
-        np.array(found["jacobian"], dtype=float),
-        float(found["bound"]),
+        np.array(entry["value"], dtype=float),
+        np.array(entry["jacobian"], dtype=float),
+        float(entry["bound"]),
         "extrapolation with two precisions of 28 digits and more, which agree",
     )
 
@@ -49,8 +49,8 @@ def judge(problem: SolverProblem) -> SolverTruth:
 @cache
 def known() -> dict[str, Any]:
     """Return value, derivative and bound by the name of the problem."""
-    found: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
-    return found
+    entries: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+    return entries
 
 
 def right_side(problem: SolverProblem, library: Any) -> Callable[..., list[Any]]:
@@ -64,9 +64,9 @@ def right_side(problem: SolverProblem, library: Any) -> Callable[..., list[Any]]
     def rate(t: Any, y: Any, p: Any) -> list[Any]:
         parts = {"t": [t], "y": y, "p": p}
         values = [parts[names[name][0]][names[name][1]] for name in function.inputs]
-        found = evaluate(function, values) if run is None else run(values)
+        outputs = evaluate(function, values) if run is None else run(values)
         # A program that returns a list has one output of its elements.
-        return [one for out in found for one in (out if np.ndim(out) else [out])]
+        return [one for out in outputs for one in (out if np.ndim(out) else [out])]
 
     return rate
 
@@ -109,13 +109,13 @@ def _scipy(problem: SolverProblem, tolerance: float) -> Prepared:
     rate = right_side(problem, None)
 
     def end(p: Any) -> Any:
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda t, y: rate(t, y, p), span, y0, method="DOP853",
             rtol=max(tolerance, 1e-13), atol=tolerance,
         )  # fmt: skip
-        if not found.success:
-            raise ConvergenceError(f"SciPy's solve_ivp: {found.message}")
-        return found.y[:, -1]
+        if not solution.success:
+            raise ConvergenceError(f"SciPy's solve_ivp: {solution.message}")
+        return solution.y[:, -1]
 
     steps = max(CUBE_ROOT, tolerance ** (1 / 3)) * np.maximum(1e-3, np.abs(p))
     return lambda: differences(end, p, steps)
@@ -194,11 +194,11 @@ def _cvodes(adjoint: bool, problem: SolverProblem, tolerance: float) -> Prepared
         "show_eval_warnings": False,
     }  # fmt: skip
     solver = casadi.integrator("solver", "cvodes", system, *span, options)
-    given = casadi.MX.sym("p", len(p))
-    end = solver(x0=y0, p=given)["xf"]
+    symbols = casadi.MX.sym("p", len(p))
+    end = solver(x0=y0, p=symbols)["xf"]
     seeds = casadi.DM.eye(len(y0 if adjoint else p))
-    product = casadi.jtimes(end, given, seeds, adjoint)
-    slope = casadi.Function("slope", [given], [product.T if adjoint else product])
+    product = casadi.jtimes(end, symbols, seeds, adjoint)
+    slope = casadi.Function("slope", [symbols], [product.T if adjoint else product])
     solver(x0=y0, p=p)
     steps = int(solver.stats()["nsteps"])
     return lambda: Answer(np.array(slope(p)), steps)

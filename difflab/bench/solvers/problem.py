@@ -51,10 +51,10 @@ class SolverProblem(Problem):
     @cached_property
     def at(self) -> dict[str, Any]:
         """The parameters: scalars and arrays, in the order of the columns of the derivative."""
-        found = assignments(self.header["at"], self)
+        pairs = assignments(self.header["at"], self)
         return {
             name: value if isinstance(value, float) else np.array(value, dtype=np.float64)
-            for name, value in found
+            for name, value in pairs
         }
 
     @property
@@ -217,12 +217,12 @@ class Flat:
     @cached_property
     def columns(self) -> dict[str, tuple[int, slice, Shape]]:
         """For each input of the program: 0 for x and 1 for p, its elements there, its shape."""
-        found = {}
+        columns = {}
         for which, values in enumerate((self.problem.start, self.problem.at)):
             shapes = [np.shape(value) for value in values.values()]
             for name, part, shape in zip(values, packed_slices(shapes), shapes, strict=True):
-                found[name] = which, part, shape
-        return found
+                columns[name] = which, part, shape
+        return columns
 
     def call(self, code: Code | None = None, xp: Any = np) -> Callable[[Any, Any], Any]:
         """Return ``f(x, p)``, a vector; `code` is the program in the library `xp`."""
@@ -249,14 +249,14 @@ class Flat:
 
     def sides(self, p: Any, xp: Any = np) -> tuple[Any, Any] | None:
         """Return lower and upper bounds of the unknowns, None where there are none."""
-        found = []
+        bounds = []
         for key, missing in (("lower", -np.inf), ("upper", np.inf)):
             listed = self.listed(key, p) or [missing]
             listed = listed if len(listed) == len(self.start) else listed * len(self.start)
             lifted = getattr(xp, "asarray", lambda one: one)
-            found.append(xp.stack([lifted(one) for one in listed]))
+            bounds.append(xp.stack([lifted(one) for one in listed]))
         none = not self.problem.header.get("lower") and not self.problem.header.get("upper")
-        return None if none else (found[0], found[1])
+        return None if none else (bounds[0], bounds[1])
 
 
 def _packed(values: Any) -> Array:

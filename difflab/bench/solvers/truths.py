@@ -47,10 +47,10 @@ def of_equations(problem: SolverProblem) -> SolverTruth:
     for bits in PRECISIONS[:6]:
         with precision(bits):
             try:
-                found = _Equations(flat, near, bits).solved()
+                enclosure = _Equations(flat, near, bits).solved()
             except (Undecided, ZeroDivisionError):
                 continue
-            truth = _truth_of(*found, f"proved, interval Newton at {bits} bits")
+            truth = _truth_of(*enclosure, f"proved, interval Newton at {bits} bits")
         if truth.bound < ENOUGH:
             return truth
     raise ConvergenceError(
@@ -98,8 +98,8 @@ class _Equations:
         ]
         if free:
             matrix = arb_mat([[by_x[i][k] for k in free] for i in free])
-            found = matrix.solve(arb_mat(right))
-            dx |= {k: [found[i, j] for j in columns] for i, k in enumerate(free)}
+            slopes = matrix.solve(arb_mat(right))
+            dx |= {k: [slopes[i, j] for j in columns] for i, k in enumerate(free)}
         return x, [dx[k] for k in range(self.n)]
 
     def _held(self) -> dict[int, tuple[Any, int]]:
@@ -136,17 +136,17 @@ class _Equations:
 
     def _expanded(self, x: Sequence[Any]) -> tuple[list[Any], list[list[Any]], list[list[Any]]]:
         """Return G and its derivatives by x and by p."""
-        places: list[tuple[int, int]] = []
+        variables: list[tuple[int, int]] = []
         balls = []
         for name in self.flat.function.inputs:
             which, part, _ = self.flat.columns[name]
             indices = range(part.start, part.stop)
-            places += [(which, k) for k in indices]
+            variables += [(which, k) for k in indices]
             balls += [(self.at if which else x)[k] for k in indices]
-        where = {place: k for k, place in enumerate(places)}
+        where = {variable: k for k, variable in enumerate(variables)}
         own = [where[0, k] for k in range(self.n)]
         # A parameter that is only a bound is no input of the program.
-        given = [where.get((1, j), -1) for j in range(len(self.at))]
+        parameters = [where.get((1, j), -1) for j in range(len(self.at))]
         outputs = self.evaluate(balls)
         for output in outputs:
             if output.fault is not None:
@@ -156,7 +156,7 @@ class _Equations:
             curves: dict[tuple[int, int], Any] = f.curves or {}
             by_x, by_p = (
                 [[arb(curves.get((min(i, k), max(i, k)), 0)) for k in by] for i in own]
-                for by in (own, given)
+                for by in (own, parameters)
             )
             return [arb(f.slopes.get(i, 0)) for i in own], by_x, by_p
         fixed = self.kind == "fixed-point"
@@ -165,7 +165,7 @@ class _Equations:
             [arb(out.slopes.get(k, 0)) - int(fixed and i == j) for j, k in enumerate(own)]
             for i, out in enumerate(outputs)
         ]
-        return values, by_x, [[arb(out.slopes.get(k, 0)) for k in given] for out in outputs]
+        return values, by_x, [[arb(out.slopes.get(k, 0)) for k in parameters] for out in outputs]
 
 
 BITS = 128
@@ -187,12 +187,12 @@ def of_integral(problem: SolverProblem) -> SolverTruth:
 
 def _difference(flat: Flat, at: Sequence[Any], k: int) -> Any:
     """Return the derivative by one parameter as a ball of the estimated error."""
-    found = []
+    quotients = []
     for bits in (STEP, STEP // 2):
         h = arb(2) ** -bits
         ends = [_integral(flat, [*at[:k], at[k] + s * h, *at[k + 1 :]]) for s in (1, -1)]
-        found.append((ends[0] - ends[1]) / (2 * h))
-    fine, coarse = found
+        quotients.append((ends[0] - ends[1]) / (2 * h))
+    fine, coarse = quotients
     # The error of the coarse step is 2^STEP times that of the fine one.
     return fine + arb(0, abs(fine - coarse).upper() * arb(2) ** (2 - STEP))
 
@@ -242,8 +242,8 @@ class _Complex(ElementInterpreter):
 
     def constant(self, value: Number, name: str | None) -> Any:
         """Return a number exactly."""
-        found = acb(arb.pi() if name == "pi" else arb.const_e() if name else arb(value))
-        return _Pair(found, found)
+        ball = acb(arb.pi() if name == "pi" else arb.const_e() if name else arb(value))
+        return _Pair(ball, ball)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.name in ("less", "less_equal", "greater", "greater_equal"):

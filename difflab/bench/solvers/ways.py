@@ -74,10 +74,10 @@ def _integral(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: A
 def _minimum(flat: Flat, f: Any, tolerance: float, derivative: Derivative, p: Any) -> Any:
     sides = flat.sides(p, arrays)
     bounds = None if sides is None else solve.Bounds(*sides)
-    found = solve.minimize(
+    minimum = solve.minimize(
         lambda x, p: f(x, p)[0], flat.start, p, derivative=derivative, bounds=bounds, tol=tolerance
     )
-    return found.x
+    return minimum.x
 
 
 def _difflab(derivative: Derivative, problem: SolverProblem, tolerance: float) -> Prepared:
@@ -103,11 +103,11 @@ def _by_scipy(flat: Flat, tolerance: float, p: Any) -> Any:
     f, first, kind = flat.call(), flat.start, flat.problem.kind
     if kind == "integral":
         a, b = flat.listed("between", p)
-        found = integrate.quad(
+        integral = integrate.quad(
             lambda x: float(f(np.array([x]), p)[0]), a, b, epsabs=tolerance, epsrel=tolerance,
             limit=200,
         )  # fmt: skip
-        return np.array([found[0]])
+        return np.array([integral[0]])
     if kind == "fixed-point":
         return optimize.fixed_point(lambda x: f(x, p), first, xtol=tolerance, maxiter=10_000)
     if kind == "minimum":
@@ -235,9 +235,9 @@ def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
         outputs = casadi.gradient(outputs, x)
     options = {"abstol": tolerance, "error_on_fail": False, "max_iter": MOST_STEPS}
     solver = casadi.rootfinder("solver", "newton", {"x": x, "p": p, "g": outputs}, options)
-    given = casadi.MX.sym("p", len(flat.at))
-    found = solver(x0=flat.start, p=given)["x"]
-    slope = casadi.Function("slope", [given], [casadi.jacobian(found, given)])
+    parameters = casadi.MX.sym("p", len(flat.at))
+    root = solver(x0=flat.start, p=parameters)["x"]
+    slope = casadi.Function("slope", [parameters], [casadi.jacobian(root, parameters)])
     solver(x0=flat.start, p=flat.at)
     if not solver.stats()["success"]:
         raise ConvergenceError("CasADi's rootfinder does not converge")
@@ -247,11 +247,11 @@ def _casadi(problem: SolverProblem, tolerance: float) -> Prepared:
 
 def _elements(flat: Flat, x: Any, p: Any) -> Callable[[int], Any]:
     """Return the element of x or p that is the packed input of a number."""
-    found = []
+    elements = []
     for name in flat.function.inputs:
         which, part, _ = flat.columns[name]
-        found += [(p if which else x)[k] for k in range(part.start, part.stop)]
-    return found.__getitem__
+        elements += [(p if which else x)[k] for k in range(part.start, part.stop)]
+    return elements.__getitem__
 
 
 def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
@@ -285,8 +285,8 @@ def _advect(problem: SolverProblem, tolerance: float) -> Prepared:
     def run() -> Answer:
         nonlocal count
         count = 0
-        found = np.asarray(slope(flat.at))
-        return Answer(found, count or None)
+        jacobian = np.asarray(slope(flat.at))
+        return Answer(jacobian, count or None)
 
     return run
 

@@ -124,7 +124,7 @@ def peers(
     # `--quick` means fewer points and less time; the time limit is recorded in the rows.
     sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
     tasks = module.tasks(case, contenders, sizes, timeout)
-    rows = run(name, module, tasks, to, lambda found: module.table(found, **screen()) + "\n")
+    rows = run(name, module, tasks, to, lambda measured: module.table(measured, **screen()) + "\n")
     return int(any(row["status"] == "disagree" for row in rows))
 
 
@@ -149,14 +149,14 @@ def _accuracy_case(expression: str, at: Sequence[str] | None) -> AccuracyCase:
     from difflab.bench.accuracy import AccuracyCase
     from difflab.referee.referee import refer
 
-    found = _formula_at_point(expression, at, (_FIGURE_3, _FIGURE_3_AT))
-    truth = refer(found.function, found.x.tolist())
+    case = _formula_at_point(expression, at, (_FIGURE_3, _FIGURE_3_AT))
+    truth = refer(case.function, case.x.tolist())
     if truth.status != "smooth":
         raise InputError(
             f"the derivative is {truth.status} at this point: no error against it is defined",
             hint="choose another point with --at",
         )
-    return AccuracyCase(found.function, found.x, truth.jacobian, found.text, found.where)
+    return AccuracyCase(case.function, case.x, truth.jacobian, case.text, case.where)
 
 
 _MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
@@ -356,8 +356,8 @@ def problems(
     """
     from difflab.bench import problems as module
 
-    found = chosen_problems(sets, kinds, inputs)
-    tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
+    chosen = chosen_problems(sets, kinds, inputs)
+    tasks = module.tasks(chosen, parse_names(methods), quick=quick, timeout=timeout)
     rows = run("problems", module, tasks, to, wide(module.text), {".html": module.page})
     return int(any(row["verdict"] == "disagree" for row in rows))
 

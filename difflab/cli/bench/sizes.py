@@ -101,11 +101,11 @@ def doubled(text: str) -> list[int]:
     if not colon:
         return integers(text)
     low, high = _ends(text, first, last)
-    found = []
+    doublings = []
     while low < high:
-        found.append(low)
+        doublings.append(low)
         low *= 2
-    return [*found, high]
+    return [*doublings, high]
 
 
 def integers(text: str) -> list[int]:

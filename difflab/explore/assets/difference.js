@@ -17,12 +17,12 @@ function showDifference(panel, program, run, exponent) {
     const [name] = program.data.inputs[run.seed], [label, output] = program.data.outputs[run.output];
     const exact = run.sweep.bars.get(run.seed) ?? 0;
     const error = (value) => Math.abs(value - exact) / (Math.abs(exact) || 1);
-    const h = 10 ** exponent, found = quotients(program, run.point, run.seed, output, h);
+    const h = 10 ** exponent, estimates = quotients(program, run.point, run.seed, output, h);
     panel.slider.value = exponent;
     panel.label.textContent = `h = ${shown(h, 3)}`;
     panel.said.replaceChildren(
-        `∂${label}/∂${name}: central (f(${name}+h) − f(${name}−h))/2h = ${shown(found.central, 10)}, error ${shown(error(found.central), 2)}; `,
-        `one-sided ${shown(found.onesided, 10)}, error ${shown(error(found.onesided), 2)}. Automatic differentiation: ${shown(exact, 10)}.`);
+        `∂${label}/∂${name}: central (f(${name}+h) − f(${name}−h))/2h = ${shown(estimates.central, 10)}, error ${shown(error(estimates.central), 2)}; `,
+        `one-sided ${shown(estimates.onesided, 10)}, error ${shown(error(estimates.onesided), 2)}. Automatic differentiation: ${shown(exact, 10)}.`);
     const { width, height, left, right, top, bottom } = CURVE;
     const x = (power) => left + (power - LEAST) / (LARGEST - LEAST) * (width - left - right);
     const y = (value) => top + Math.min(1, Math.max(0, (1 - value) / (1 - DEEPEST))) * (height - top - bottom);
@@ -42,8 +42,8 @@ function showDifference(panel, program, run, exponent) {
     for (const [kind, points] of Object.entries(curves))
         parts.push(drawn("polyline", { class: `curve ${kind}`, points: points.join(" ") }));
     for (const kind of Object.keys(curves))
-        if (Number.isFinite(found[kind]))
-            parts.push(drawn("circle", { class: `dot ${kind}`, cx: x(exponent), cy: y(logged(found[kind])), r: 5 }));
+        if (Number.isFinite(estimates[kind]))
+            parts.push(drawn("circle", { class: `dot ${kind}`, cx: x(exponent), cy: y(logged(estimates[kind])), r: 5 }));
     parts.push(text("—— central   – – one-sided", { x: width - right, y: top - 8, "text-anchor": "end" }));
     panel.svg.replaceChildren(...parts);
 }

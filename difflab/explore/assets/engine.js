@@ -56,15 +56,15 @@ function tangents(program, values, seed) {
     const moving = values.map((_, node) => node === seed);
     const parts = new Map();
     for (const step of program.steps) {
-        const found = [];
+        const terms = [];
         step.args.forEach((arg, place) => {
             if (!moving[arg]) return;
             const part = slope(step, place, dots[arg], values);
-            if (part !== null) found.push({ place, arg, part });
+            if (part !== null) terms.push({ place, arg, part });
         });
-        moving[step.node] = found.length > 0;
-        dots[step.node] = found.reduce((sum, { part }) => sum + part, 0);
-        parts.set(step.node, found);
+        moving[step.node] = terms.length > 0;
+        dots[step.node] = terms.reduce((sum, { part }) => sum + part, 0);
+        parts.set(step.node, terms);
     }
     return { dots, moving, parts };
 }
@@ -78,10 +78,10 @@ function cotangents(program, values, output) {
         if (!bars.has(step.node) || !program.active[step.node]) continue;
         step.args.forEach((arg, place) => {
             if (!program.active[arg]) return;
-            const found = slope(step, place, bars.get(step.node), values);
-            if (found === null) return;
+            const contribution = slope(step, place, bars.get(step.node), values);
+            if (contribution === null) return;
             const alive = live.get(step.node) && taken(step, place, values);
-            const part = alive ? found : 0, before = bars.has(arg) ? bars.get(arg) : null;
+            const part = alive ? contribution : 0, before = bars.has(arg) ? bars.get(arg) : null;
             bars.set(arg, before === null ? part : before + part);
             live.set(arg, alive || (live.get(arg) ?? false));
             events.push({ node: arg, user: step.node, place, part, before, total: bars.get(arg), alive });
@@ -133,22 +133,22 @@ function quotients(program, point, input, output, h) {
 function warnings(program, node, values) {
     if (!isOperation(program, node)) return [];
     const step = program.step(node), record = program.data.operations[step.operation];
-    const value = values[node], found = [], operands = step.args.map((arg) => values[arg]);
+    const value = values[node], alerts = [], operands = step.args.map((arg) => values[arg]);
     const finite = operands.every(Number.isFinite);
     if (!Number.isFinite(value) && finite)
-        found.push([shown(value), record.needs ? `undefined or infinite here: ${record.name} needs ${record.needs}` : "overflow"]);
+        alerts.push([shown(value), record.needs ? `undefined or infinite here: ${record.name} needs ${record.needs}` : "overflow"]);
     const kink = OPERATIONS[step.operation].kink;
     const itself = step.args.length > 1 && step.args.every((arg) => arg === step.args[0]); // x != x
     if (kink !== null && !itself && step.args.some((arg) => program.active[arg])) {
         const distance = kink(0, ...argumentsOf(step, values)), scale = Math.max(1, ...operands.map(Math.abs));
-        if (distance === 0) found.push(["kink", `a kink of ${record.name}: ${record.kink}`]);
-        else if (distance < 1e-6 * scale) found.push(["near kink", `a kink of ${record.name} is ${shown(distance, 2)} away`]);
+        if (distance === 0) alerts.push(["kink", `a kink of ${record.name}: ${record.kink}`]);
+        else if (distance < 1e-6 * scale) alerts.push(["near kink", `a kink of ${record.name} is ${shown(distance, 2)} away`]);
     }
     if ((record.name === "add" || record.name === "subtract") && finite) {
         const lost = Math.log10(Math.max(...operands.map(Math.abs)) / Math.abs(value));
-        if (value === 0 && operands[0] !== 0) found.push(["all digits", "the operands are equal: what their rounding lost does not come back"]);
+        if (value === 0 && operands[0] !== 0) alerts.push(["all digits", "the operands are equal: what their rounding lost does not come back"]);
         else if (lost >= 3 && Number.isFinite(lost))
-            found.push([`−${Math.floor(lost)} digits`, `cancellation: ${Math.floor(lost)} of 16 digits are lost`]);
+            alerts.push([`−${Math.floor(lost)} digits`, `cancellation: ${Math.floor(lost)} of 16 digits are lost`]);
     }
-    return found;
+    return alerts;
 }

@@ -100,8 +100,8 @@ function updateGraph(graph, program, view) {
         if (box.several) continue;
         fit(box.value, view.value(node, box.kind !== "output"), box.at[2]);
         fit(box.derivative, numbers ? "" : view.derivative(node), box.at[2]);
-        const found = numbers || box.kind === "constant" || !view.valued(node) ? [] : warnings(program, node, view.values);
-        box.warning.replaceChildren(...found.slice(0, 1).map(([short]) =>
+        const alerts = numbers || box.kind === "constant" || !view.valued(node) ? [] : warnings(program, node, view.values);
+        box.warning.replaceChildren(...alerts.slice(0, 1).map(([short]) =>
             tag(short, box.at[0] + box.at[2] / 2 - 6, box.at[1] - box.at[3] / 2, "warning")));
     }
     graph.parts.replaceChildren();

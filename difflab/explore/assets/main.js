@@ -139,8 +139,8 @@ document.addEventListener("click", (event) => {
     const place = event.target.closest("svg .box, #formula .here");
     if (!place) return;
     const nodes = place.getAttribute("data-n").split(" ").map(Number);
-    const found = steps.findIndex((step) => nodes.includes(step.node));
-    if (found >= 0) goTo(found);
+    const index = steps.findIndex((step) => nodes.includes(step.node));
+    if (index >= 0) goTo(index);
 });
 
 document.querySelectorAll("[name=mode]").forEach((radio) => radio.addEventListener("change", () => choose(radio.value)));

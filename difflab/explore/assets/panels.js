@@ -124,17 +124,17 @@ function showPaths(place, program, run) {
 }
 
 function showVerdicts(place, program, point) {
-    const found = program.data.verdicts;
-    if (!found) return false;
+    const verdicts = program.data.verdicts;
+    if (!verdicts) return false;
     const moved = point.some((value, k) => value !== program.data.inputs[k][1]);
-    const rows = found.rows.map((row) => made("tr", {}, made("td", {}, row.name),
+    const rows = verdicts.rows.map((row) => made("tr", {}, made("td", {}, row.name),
         made("td", { class: row.outcome }, row.outcome), made("td", { class: "figure" }, row.error)));
-    const notes = found.notes.map(([names, message]) => made("p", { class: "quiet" }, `${names}: ${message}`));
-    if (!rows.length) { place.replaceChildren(made("p", {}, found.sentence)); return true; }
+    const notes = verdicts.notes.map(([names, message]) => made("p", { class: "quiet" }, `${names}: ${message}`));
+    if (!rows.length) { place.replaceChildren(made("p", {}, verdicts.sentence)); return true; }
     place.replaceChildren(
-        made("p", { class: moved ? "" : "quiet" }, moved ? `Judged at ${found.at}, not at the point of the sliders.` : `Judged at ${found.at} by the referee${found.referee ? `: ${found.referee}` : ""}.`),
+        made("p", { class: moved ? "" : "quiet" }, moved ? `Judged at ${verdicts.at}, not at the point of the sliders.` : `Judged at ${verdicts.at} by the referee${verdicts.referee ? `: ${verdicts.referee}` : ""}.`),
         made("table", {}, made("thead", {}, made("tr", {}, ...["method", "verdict", "error"].map((text) => made("th", { scope: "col" }, text)))), made("tbody", {}, ...rows)),
         ...notes,
-        ...(found.sentence ? [made("p", {}, found.sentence)] : []));
+        ...(verdicts.sentence ? [made("p", {}, verdicts.sentence)] : []));
     return true;
 }

@@ -53,18 +53,18 @@ class Request:
 
     def function(self) -> Function:
         """Return the function of the formula."""
-        for name, given in (("formula", self.text), ("point", self.at)):
-            if len(given) > LONGEST:
+        for name, content in (("formula", self.text), ("point", self.at)):
+            if len(content) > LONGEST:
                 raise InputError(
-                    f"the {name} has {len(given):,} characters; the server takes {LONGEST:,}",
+                    f"the {name} has {len(content):,} characters; the server takes {LONGEST:,}",
                     hint="difflab explore, on the command line, takes longer ones",
                 )
         return parse(self.text)
 
     def point(self, function: Function) -> dict[str, Any]:
         """Return the values of the inputs; a point inside the domain if none is given."""
-        given = self.read_point(self.at) if self.at.strip() else None
-        return dict(checked_point(function, given, inside=False))
+        point = self.read_point(self.at) if self.at.strip() else None
+        return dict(checked_point(function, point, inside=False))
 
 
 def page_of(request: Request, send: Send) -> None:
@@ -73,16 +73,16 @@ def page_of(request: Request, send: Send) -> None:
     try:
         function = request.function()
         point = request.point(function)
-        found = filled(function, point)
+        content = filled(function, point)
         if function.n:
-            found.data["verdicts"] = {
+            content.data["verdicts"] = {
                 "at": point_text(point),
                 "referee": "",
                 "rows": [],
                 "notes": [],
                 "sentence": "judging …",
             }
-        text = page(found, above=form, policy=POLICY, served=True)
+        text = page(content, above=form, policy=POLICY, served=True)
         send({"status": 200, "page": text})
     except DifflabError as error:
         send({"status": 422, "page": refused(refusal(error), form, POLICY)})
@@ -93,7 +93,7 @@ def rows_of(request: Request, send: Send) -> None:
     try:
         function = request.function()
         point = request.point(function)
-        found = compare(
+        comparison = compare(
             function,
             point,
             timing=False,
@@ -103,7 +103,7 @@ def rows_of(request: Request, send: Send) -> None:
     except DifflabError as error:
         send({"refused": refusal(error)})
         return
-    send({"whole": verdicts(found)})
+    send({"whole": verdicts(comparison)})
 
 
 def refusal(error: Exception) -> str:
@@ -112,7 +112,7 @@ def refusal(error: Exception) -> str:
 
 
 def _form(request: Request) -> str:
-    text, at = (escape(given[:LONGEST], quote=True) for given in (request.text, request.at))
+    text, at = (escape(field[:LONGEST], quote=True) for field in (request.text, request.at))
     return (
         '<form class="asked" method="get" action="/">'
         f'<label>Formula<input name="f" value="{text}" placeholder="{EXAMPLE[0]}" required '
@@ -224,8 +224,8 @@ def application(settings: Settings, closing: Callable[[], bool] = lambda: False)
         return Request(text, at, settings.read_point)
 
     async def shown(http: Any) -> Any:
-        async with aclosing(pool.results(page_of, asked(http), http.is_disconnected)) as found:
-            async for message in found:
+        async with aclosing(pool.results(page_of, asked(http), http.is_disconnected)) as messages:
+            async for message in messages:
                 if "page" in message:
                     return HTMLResponse(message["page"], message["status"], HEADERS)
                 stopped = refused(f"difflab: {message['stopped']}", "", POLICY)
@@ -233,8 +233,8 @@ def application(settings: Settings, closing: Callable[[], bool] = lambda: False)
         return HTMLResponse(refused("difflab: the request failed", "", POLICY), 500, HEADERS)
 
     async def lines(request: Request) -> AsyncIterator[str]:
-        async with aclosing(pool.results(rows_of, request)) as found:
-            async for message in found:
+        async with aclosing(pool.results(rows_of, request)) as messages:
+            async for message in messages:
                 yield json.dumps(message, allow_nan=False) + "\n"
 
     async def rows(http: Any) -> Any:
@@ -266,13 +266,13 @@ class _OwnRequests:
         await PlainTextResponse(reason, 403, HEADERS)(scope, receive, send)
 
     def _refusal(self, scope: Any) -> str:
-        given = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        host = given.get(b"host", "")
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = headers.get(b"host", "")
         if host.rpartition(":")[0] not in self.names and host not in self.names:
             return "this server does not answer for that host; --name adds one"
-        origin = given.get(b"origin")
+        origin = headers.get(b"origin")
         if origin is not None and origin.partition("://")[2] != host:
             return "this server answers its own pages only"
-        if given.get(b"sec-fetch-site") == "cross-site" and scope["path"] != "/":
+        if headers.get(b"sec-fetch-site") == "cross-site" and scope["path"] != "/":
             return "this server answers its own pages only"
         return ""

@@ -52,13 +52,13 @@ class Pool:
         closing: Callable[[], bool] = lambda: False,
     ) -> None:
         self.seconds, self.memory, self.closing = seconds, memory, closing
-        known = multiprocessing.get_all_start_methods()
+        start_methods = multiprocessing.get_all_start_methods()
         self._context: Any = multiprocessing.get_context(
-            "forkserver" if "forkserver" in known else "spawn"
+            "forkserver" if "forkserver" in start_methods else "spawn"
         )
-        if "forkserver" in known:
+        if "forkserver" in start_methods:
             self._context.set_forkserver_preload(["difflab.explore.server.app"])
-        self._places = asyncio.Semaphore(processes)
+        self._idle = asyncio.Semaphore(processes)
         self._waiting = 0
 
     async def results(
@@ -78,11 +78,11 @@ class Pool:
             return
         self._waiting += 1
         try:
-            await self._places.acquire()
+            await self._idle.acquire()
         finally:
             self._waiting -= 1
         if self.closing():
-            self._places.release()
+            self._idle.release()
             yield CLOSED
             return
         owned = OwnedProcess(self._context, work, request, self.memory, self.seconds)
@@ -93,7 +93,7 @@ class Pool:
                     yield message
         finally:
             owned.end()  # at once: after a cancellation nothing can be awaited
-            self._places.release()
+            self._idle.release()
 
     async def _messages(
         self, receiver: Connection, left: Left | None

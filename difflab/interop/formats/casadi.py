@@ -70,8 +70,8 @@ def from_casadi(f: Any, *, verify: bool = True) -> Function:
     read = _InstructionReader(casadi, _of_scalars(f)).function()
 
     def call(values: list[Any]) -> list[Any]:
-        found = f.call([casadi.DM(value) for value in values])
-        pairs = zip(found, read.output_shapes, strict=True)
+        outputs = f.call([casadi.DM(value) for value in values])
+        pairs = zip(outputs, read.output_shapes, strict=True)
         return [value.full().reshape(shape) for value, shape in pairs]
 
     return verified(read, ReaderSource("CasADi", call)) if verify else read
@@ -110,15 +110,15 @@ class _InstructionReader:
         rules = _rules()
         for k in range(f.n_instructions()):
             code, to = f.instruction_id(k), f.instruction_output(k)
-            given = f.instruction_input(k)
+            operands = f.instruction_input(k)
             if code == casadi.OP_INPUT:
-                work[to[0]] = self.elements[given[0]][given[1]]
+                work[to[0]] = self.elements[operands[0]][operands[1]]
             elif code == casadi.OP_CONST:
                 work[to[0]] = self._constant(f.instruction_constant(k))
             elif code == casadi.OP_OUTPUT:
-                self.results[to[0]][to[1]] = work[given[0]]
+                self.results[to[0]][to[1]] = work[operands[0]]
             elif code in rules:
-                work[to[0]] = rules[code](*[work[place] for place in given])
+                work[to[0]] = rules[code](*[work[slot] for slot in operands])
             else:
                 raise InputError(
                     f"difflab does not read CasADi's {_name(casadi, code)}", hint=_WITHOUT_CALLS
@@ -127,17 +127,17 @@ class _InstructionReader:
         labels = self._names(f.name_out(), self.builder.names.values())
         return Function.build(self.builder, self.inputs, outputs, labels)
 
-    def _names(self, given: Any, taken: Any = ()) -> list[str]:
-        names = FreshNames(taken)
+    def _names(self, given: Any, reserved: Any = ()) -> list[str]:
+        names = FreshNames(reserved)
         return [names.fresh(cleaned_name(name)) for name in given]
 
     def _constant(self, value: float) -> Node:
         exact = int(value) if value.is_integer() and abs(value) < 2**53 else value
         return Node(self.builder, self.builder.constant(value if value == 0 else exact))
 
-    def _input(self, place: int, name: str) -> list[Node]:
+    def _input(self, index: int, name: str) -> list[Node]:
         """Return the nodes of the elements that CasADi stores, column by column."""
-        sparsity = self.f.sparsity_in(place)
+        sparsity = self.f.sparsity_in(index)
         shape = _shape(sparsity)
         self.inputs.append(self.builder.input(name, shape))
         whole = Node(self.builder, self.inputs[-1])
@@ -145,20 +145,20 @@ class _InstructionReader:
             return [whole] * sparsity.nnz()
         return [whole[cell[: len(shape)]] for cell in _cells(sparsity)]
 
-    def _output(self, place: int) -> Node:
-        sparsity = self.f.sparsity_out(place)
+    def _output(self, index: int) -> Node:
+        sparsity = self.f.sparsity_out(index)
         shape = _shape(sparsity)
         zero = self._constant(0.0)
         if not shape:
-            return self.results[place][0] if sparsity.nnz() else zero
+            return self.results[index][0] if sparsity.nnz() else zero
         if 0 in shape:
-            raise InputError(f"the output {self.f.name_out(place)} has no elements")
+            raise InputError(f"the output {self.f.name_out(index)} has no elements")
         _, columns = sparsity.shape
         listing = [zero] * (sparsity.shape[0] * columns)
-        for (row, column), value in zip(_cells(sparsity), self.results[place], strict=True):
+        for (row, column), value in zip(_cells(sparsity), self.results[index], strict=True):
             listing[row * columns + column] = value
-        found: Node = arrays.reshape(listed(listing), shape)
-        return found
+        output: Node = arrays.reshape(listed(listing), shape)
+        return output
 
 
 def _shape(sparsity: Any) -> tuple[int, ...]:

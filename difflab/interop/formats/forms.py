@@ -144,21 +144,21 @@ EXPONENT = 6
 
 def sorted_forms(expression: Any) -> list[Any]:
     """Return forms of an expression, of its own functions only, the shortest first."""
-    masked, numbers = _without_large_numbers(_without_squared_signs(expression))
-    found = [masked, *_forms(masked)]
-    found += list(map(_own_functions, found))
-    found += list(map(_paired_squares, found))
-    found += [require("sympy").powsimp(form, combine="exp") for form in found]
-    found += list(map(_without_minus, found))
-    whole = dict.fromkeys(form.xreplace(numbers) for form in found)
+    masked, constants = _without_large_numbers(_without_squared_signs(expression))
+    forms = [masked, *_forms(masked)]
+    forms += list(map(_own_functions, forms))
+    forms += list(map(_paired_squares, forms))
+    forms += [require("sympy").powsimp(form, combine="exp") for form in forms]
+    forms += list(map(_without_minus, forms))
+    whole = dict.fromkeys(form.xreplace(constants) for form in forms)
     return sorted((form for form in whole if _kinds(form) <= _kinds(expression)), key=_cost)
 
 
 def _kinds(expression: Any) -> set[Any]:
     """Return the functions in an expression, with one of a family all of them."""
     sympy = require("sympy")
-    found = {type(call) for call in expression.atoms(sympy.Function)}
-    return found.union(*(family for family in _families() if found.intersection(family)))
+    kinds = {type(call) for call in expression.atoms(sympy.Function)}
+    return kinds.union(*(family for family in _families() if kinds.intersection(family)))
 
 
 def _without_squared_signs(expression: Any) -> Any:
@@ -192,16 +192,16 @@ def _without_large_numbers(expression: Any) -> tuple[Any, dict[Any, Any]]:
     }
     signed = {sign * number: sign * decimals[number] for number in decimals for sign in (1, -1)}
     expression = expression.xreplace(signed)
-    found: dict[Any, Any] = {}
+    exponents: dict[Any, Any] = {}
     for power in expression.atoms(sympy.Pow):
         exponent = power.exp
         if exponent.is_Rational and abs(exponent) > (EXPONENT if power.base.is_Add else DYADIC):
-            found.setdefault(exponent, sympy.Dummy(real=True, integer=exponent.is_Integer))
+            exponents.setdefault(exponent, sympy.Dummy(real=True, integer=exponent.is_Integer))
     masked = expression.replace(
-        lambda e: e.is_Pow and e.exp in found, lambda e: e.base ** found[e.exp]
+        lambda e: e.is_Pow and e.exp in exponents, lambda e: e.base ** exponents[e.exp]
     )
-    numbers = {symbol: number for number, symbol in decimals.items()}
-    return masked, numbers | {symbol: exponent for exponent, symbol in found.items()}
+    constants = {symbol: number for number, symbol in decimals.items()}
+    return masked, constants | {symbol: exponent for exponent, symbol in exponents.items()}
 
 
 def _forms(expression: Any) -> list[Any]:

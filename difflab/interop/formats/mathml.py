@@ -52,9 +52,9 @@ def mathml(function: Function, *, tidy: bool = True) -> str:
     import sympy
 
     if tidy:
-        found = tidied(function)
-        named = {symbol: sympy.Symbol(name) for symbol, name in found.names.items()}
-        parts = [_presented(output, named) for output in found.outputs]
+        formula = tidied(function)
+        named = {symbol: sympy.Symbol(name) for symbol, name in formula.names.items()}
+        parts = [_presented(output, named) for output in formula.outputs]
     else:
         parts = [_presented(output, {}) for output in _computed(sympy, function)]
     if len(parts) > 1:
@@ -78,10 +78,10 @@ def _symbols(sympy: Any, name: str, shape: tuple[int, ...]) -> Any:
     """Return the symbol of an input, or an array of the symbols of its elements."""
     if shape == ():
         return sympy.Symbol(name)
-    found = np.empty(shape, dtype=object)
-    for place in np.ndindex(shape):
-        found[place] = sympy.Symbol(f"{name}_{','.join(map(str, place))}")
-    return found
+    symbols = np.empty(shape, dtype=object)
+    for index in np.ndindex(shape):
+        symbols[index] = sympy.Symbol(f"{name}_{','.join(map(str, index))}")
+    return symbols
 
 
 def _presented(value: Any, names: Mapping[Any, Any]) -> str:

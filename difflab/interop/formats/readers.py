@@ -215,56 +215,57 @@ def _require_same(
     function: Function, source: ReaderSource, values: list[Array], theirs: Sequence[Any]
 ) -> None:
     """Raise an error if the graph has another value than its source at a point."""
-    given = [np.asarray(value, dtype=np.float64) for value in values]
-    ours = [np.asarray(value, dtype=np.float64) for value in _computed(function, given)]
+    inputs = [np.asarray(value, dtype=np.float64) for value in values]
+    ours = [np.asarray(value, dtype=np.float64) for value in _computed(function, inputs)]
     if len(theirs) != len(ours):
         raise GraphMismatchError(
             f"{source.library} returns {counted(len(theirs), 'output')}, the reading {len(ours)}"
         )
     pairs = [
-        (k, found, np.asarray(known))
-        for k, (found, known) in enumerate(zip(ours, theirs, strict=True))
-        if known is not None and np.asarray(known).dtype.kind in "fiub"
+        (k, actual, np.asarray(expected))
+        for k, (actual, expected) in enumerate(zip(ours, theirs, strict=True))
+        if expected is not None and np.asarray(expected).dtype.kind in "fiub"
     ]
-    for k, found, known in pairs:
-        if found.shape != known.shape:
+    for k, actual, expected in pairs:
+        if actual.shape != expected.shape:
             raise GraphMismatchError(
-                f"the output {function.output_names[k]} has the shape {known.shape} by"
-                f" {source.library}, and {found.shape} by the reading"
+                f"the output {function.output_names[k]} has the shape {expected.shape} by"
+                f" {source.library}, and {actual.shape} by the reading"
             )
     if all(
-        _near(found, known, _margin(function, source, found)).all() for _, found, known in pairs
+        _near(actual, expected, _margin(function, source, actual)).all()
+        for _, actual, expected in pairs
     ):
         return
-    moved = [_computed(function, given, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
-    for k, found, known in pairs:
+    moved = [_computed(function, inputs, RandomRounding(source.eps, seed)) for seed in range(DRAWS)]
+    for k, actual, expected in pairs:
         with np.errstate(all="ignore"):
-            spread = np.max([np.abs(run[k] - found) for run in moved], axis=0)
+            spread = np.max([np.abs(run[k] - actual) for run in moved], axis=0)
         spread = np.where(np.isnan(spread), np.inf, spread)
-        same = _near(found, known, _margin(function, source, found) + FACTOR * spread)
+        same = _near(actual, expected, _margin(function, source, actual) + FACTOR * spread)
         if not same.all():
-            raise _difference(function, source, values, k, found, known, same)
+            raise _difference(function, source, values, k, actual, expected, same)
 
 
 def _computed(
     function: Function, values: Sequence[Array], interpreter: ArrayInterpreter | None = None
 ) -> list[Any]:
     rounding = interpreter if isinstance(interpreter, RandomRounding) else None
-    given = values if rounding is None else [rounding.moved(value) for value in values]
+    inputs = values if rounding is None else [rounding.moved(value) for value in values]
     with np.errstate(all="ignore"):
-        found = evaluate(function, given, interpreter or ArrayInterpreter())
+        outputs = evaluate(function, inputs, interpreter or ArrayInterpreter())
     return [
         np.broadcast_to(value, shape)
-        for value, shape in zip(found, function.output_shapes, strict=True)
+        for value, shape in zip(outputs, function.output_shapes, strict=True)
     ]
 
 
-def _margin(function: Function, source: ReaderSource, found: Array) -> Any:
+def _margin(function: Function, source: ReaderSource, actual: Array) -> Any:
     """Return the difference that is allowed in any case."""
     relative = ULPS * source.eps
     if _is_special(function):
         relative = max(relative, INACCURATE)
-    size = np.abs(found[np.isfinite(found)])
+    size = np.abs(actual[np.isfinite(actual)])
     return relative * max(float(size.max(initial=0.0)), SMALLEST)
 
 
@@ -272,11 +273,11 @@ def _is_special(function: Function) -> bool:
     return not _SPECIAL.isdisjoint(row.name for row in function.graph.primitives)
 
 
-def _near(found: Array, known: Array, margin: Any) -> Any:
-    known = np.asarray(known, dtype=np.float64)
+def _near(actual: Array, expected: Array, margin: Any) -> Any:
+    expected = np.asarray(expected, dtype=np.float64)
     with np.errstate(all="ignore"):
-        finite = np.isfinite(found) & np.isfinite(known)
-        return ~finite | (np.abs(found - known) <= margin)
+        finite = np.isfinite(actual) & np.isfinite(expected)
+        return ~finite | (np.abs(actual - expected) <= margin)
 
 
 def _difference(
@@ -284,15 +285,15 @@ def _difference(
     source: ReaderSource,
     values: Sequence[Array],
     output: int,
-    found: Array,
-    known: Array,
+    actual: Array,
+    expected: Array,
     same: Any,
 ) -> DifflabError:
     """Return the error that states both values of the first element that differs."""
     index = tuple(int(i) for i in np.argwhere(~np.asarray(same))[0])
     label = function.output_names[output]
     label += f"[{', '.join(map(str, index))}]" if index else ""
-    theirs, ours = told_apart(float(known[index]), float(found[index]))
+    theirs, ours = told_apart(float(expected[index]), float(actual[index]))
     point = ", ".join(
         f"{name} = {_shown(value)}"
         for name, value in list(zip(function.inputs, values, strict=True))[:SHOWN]

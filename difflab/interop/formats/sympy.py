@@ -68,9 +68,9 @@ def from_sympy(expression: Any, *, verify: bool = True) -> Function:
     kinds = (sympy.Basic, sympy.MatrixBase)
     wrong = [part for part in parts if not isinstance(part, kinds)]
     if wrong or not len(parts):
-        found = type(wrong[0] if wrong else expression).__name__
+        kind = type(wrong[0] if wrong else expression).__name__
         raise InputError(
-            f"from_sympy takes an expression of SymPy, not {found}",
+            f"from_sympy takes an expression of SymPy, not {kind}",
             hint='text is a function by dl.parse(text), or sympy.sympify("x**2")',
         )
     reader = _ExpressionReader()
@@ -111,8 +111,8 @@ class _ExpressionReader:
         return _operands(expression)
 
     def _rule(self, expression: Any) -> Rule | None:
-        found = (self.rules.get(kind) for kind in type(expression).__mro__)
-        return next((rule for rule in found if rule is not None), None)
+        rules = (self.rules.get(kind) for kind in type(expression).__mro__)
+        return next((rule for rule in rules if rule is not None), None)
 
     def input(self, symbol: Any, shape: tuple[int, ...] = ()) -> Node:
         """Return the input of a symbol."""
@@ -244,14 +244,14 @@ def _power(reader: _ExpressionReader, expression: Any, base: Node, exponent: Nod
         return rows.power(base, exponent)
     size = abs(power)
     if size == 1:
-        found = base
+        positive = base
     elif size == sympy.S.Half:
-        found = rows.sqrt(base)
+        positive = rows.sqrt(base)
     elif size == sympy.Rational(1, 3) and expression.base.is_nonnegative:
-        found = rows.cbrt(base)
+        positive = rows.cbrt(base)
     else:
-        found = rows.power(base, _number(reader, size))
-    return found if power > 0 else rows.divide(reader.constant(1), found)
+        positive = rows.power(base, _number(reader, size))
+    return positive if power > 0 else rows.divide(reader.constant(1), positive)
 
 
 def _piecewise(reader: _ExpressionReader, expression: Any, *pieces: Node) -> Node:
@@ -260,12 +260,12 @@ def _piecewise(reader: _ExpressionReader, expression: Any, *pieces: Node) -> Nod
 
     choices = list(zip(pieces[::2], pieces[1::2], strict=True))
     if expression.args[-1].cond is true:
-        found, _ = choices.pop()
+        nested, _ = choices.pop()
     else:
-        found = reader.constant(math.nan)
+        nested = reader.constant(math.nan)
     for value, condition in reversed(choices):
-        found = rows.where(condition, value, found)
-    return found
+        nested = rows.where(condition, value, nested)
+    return nested
 
 
 def _heaviside(reader: _ExpressionReader, expression: Any, x: Node, middle: Node) -> Any:
@@ -307,8 +307,8 @@ def _matrix_product(reader: _ExpressionReader, expression: Any, *factors: Node) 
 
 
 def _truth(reader: _ExpressionReader, value: Any) -> Any:
-    numbers = (reader.constant(int(bool(value))), reader.constant(0))
-    return rows.not_equal(*numbers)
+    constants = (reader.constant(int(bool(value))), reader.constant(0))
+    return rows.not_equal(*constants)
 
 
 @cache
@@ -317,8 +317,8 @@ def _rules() -> Mapping[type, Rule]:
     import sympy
 
     classes = sympy.matrices.expressions
-    found: dict[type, Rule] = dict(function_rules(sympy))
-    found |= {
+    rules: dict[type, Rule] = dict(function_rules(sympy))
+    rules |= {
         sympy.Symbol: lambda reader, symbol: reader.input(symbol),
         sympy.Number: _number,
         sympy.NumberSymbol: lambda reader, number: reader.constant(_rounded(number)),
@@ -344,7 +344,7 @@ def _rules() -> Mapping[type, Rule]:
         sympy.Determinant: lambda reader, _, x: arrays.det(x),
         sympy.Trace: lambda reader, _, x: arrays.trace(x),
     }
-    return found
+    return rules
 
 
 def _named(reader: _ExpressionReader, name: str) -> Node:

@@ -32,29 +32,29 @@ class SympyValues:
         """Return an array for each expression, with nan where it is not real."""
         import sympy
 
-        given = {
+        point = {
             symbol: _number(value[()]) if value.ndim == 0 else _matrix(value)
             for symbol, value in zip(self.symbols, values, strict=True)
         }
         value_of = ExpressionFold(
-            lambda expression: () if expression in given else expression.args,
+            lambda expression: () if expression in point else expression.args,
             lambda expression, values: (
-                given[expression] if expression in given else _computed(expression, values)
+                point[expression] if expression in point else _computed(expression, values)
             ),
         )
-        found = []
+        arrays = []
         for expression in self.expressions:
             if isinstance(expression, sympy.MatrixBase):
                 cells = [value_of(cell) for cell in expression.flat()]
-                found.append(np.array(list(map(_real, cells))).reshape(expression.shape))
+                arrays.append(np.array(list(map(_real, cells))).reshape(expression.shape))
                 continue
             value = value_of(expression)
             if isinstance(value, sympy.MatrixBase):
                 cells = [_real(cell) for cell in value.flat()]
-                found.append(np.array(cells).reshape(value.shape))
+                arrays.append(np.array(cells).reshape(value.shape))
             else:
-                found.append(np.array(_real(value)))
-        return found
+                arrays.append(np.array(_real(value)))
+        return arrays
 
 
 def _number(value: Any) -> Any:
@@ -104,8 +104,8 @@ class ExpressionFold:
             if missing:
                 stack += missing[::-1]
                 continue
-            found = [self.values[id(operand)] for operand in operands]
-            self.values[id(current)] = self.made(current, found)
+            values = [self.values[id(operand)] for operand in operands]
+            self.values[id(current)] = self.made(current, values)
             stack.pop()
         return self.values[id(expression)]
 

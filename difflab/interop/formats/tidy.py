@@ -80,10 +80,10 @@ def tidied(function: Function, limit: int = TREE_LIMIT) -> TidyFunction:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = tidied(dl.partial(dl.parse("sqrt(x^2 + y^2)*cot(y)"), "x"))
-    >>> {str(symbol): name for symbol, name in found.names.items()}
+    >>> formula = tidied(dl.partial(dl.parse("sqrt(x^2 + y^2)*cot(y)"), "x"))
+    >>> {str(symbol): name for symbol, name in formula.names.items()}
     {'v0_': 'x', 'v1_': 'y'}
-    >>> found.outputs[0]
+    >>> formula.outputs[0]
     v0_*cot(v1_)/sqrt(v0_**2 + v1_**2)
     """
     size = count(function).tree
@@ -120,7 +120,7 @@ def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
     ordered = _order(function)
     order = [ordered.index(node) for node in function.input_nodes]
     width = len(str(len(order)))
-    found: list[Any] = []
+    symbols: list[Any] = []
     names: dict[Any, str] = {}
     for k, (name, shape) in enumerate(zip(function.inputs, function.input_shapes, strict=True)):
         part = np.empty(shape, dtype=object)
@@ -128,8 +128,8 @@ def _symbols(function: Function) -> tuple[list[Any], dict[Any, str]]:
             label = f"v{order[k]:0{width}}_" + (f"{position:06}_" if shape else "")
             part[index] = sympy.Symbol(label, real=True)
             names[part[index]] = "_".join(filter(None, (name, ",".join(map(str, index)))))
-        found.append(part if shape else part.item())
-    return found, names
+        symbols.append(part if shape else part.item())
+    return symbols, names
 
 
 def _order(function: Function) -> list[int]:
@@ -137,17 +137,17 @@ def _order(function: Function) -> list[int]:
 
     That is the order of their first appearance, but for the factors of products.
     """
-    graph, found = function.graph, sorted(function.input_nodes)
-    known: set[frozenset[int]] = set()
+    graph, ordered = function.graph, sorted(function.input_nodes)
+    seen: set[frozenset[int]] = set()
     for node in np.flatnonzero(graph.applies(multiply)).tolist():
         first, second = (_base(graph, factor) for factor in graph.arguments(node))
         pair = frozenset((first, second))
-        if pair not in known and len(pair.intersection(found)) == 2:
-            known.add(pair)
-            if found.index(first) > found.index(second):
-                found.remove(first)
-                found.insert(found.index(second), first)
-    return found
+        if pair not in seen and len(pair.intersection(ordered)) == 2:
+            seen.add(pair)
+            if ordered.index(first) > ordered.index(second):
+                ordered.remove(first)
+                ordered.insert(ordered.index(second), first)
+    return ordered
 
 
 def _base(graph: Graph, node: int) -> int:

@@ -54,10 +54,10 @@ def tidy_latex(function: Function, limit: int = TREE_LIMIT) -> str:
             raise UnsupportedError(f"{name!r} is an array")
     if max(map(len, function.output_shapes)) > 2:
         raise UnsupportedError("an output has more than two dimensions")
-    found = tidied(function, limit)
-    names = dict(zip(found.names, distinct_names(list(found.names.values())), strict=True))
+    formula = tidied(function, limit)
+    names = dict(zip(formula.names, distinct_names(list(formula.names.values())), strict=True))
     printer = _printer(names, function.inputs)
-    parts = [_cells(printer, output) for output in found.outputs]
+    parts = [_cells(printer, output) for output in formula.outputs]
     if len(parts) == 1:
         return parts[0]
     shown = (

@@ -238,7 +238,7 @@ def _fill(
     done = points.count - sum(min(chunk, points.count - i * chunk) for i in unfinished.pending)
     lock = Lock()
 
-    def work(turns: Iterator[int]) -> None:
+    def work(indices: Iterator[int]) -> None:
         nonlocal done
         # Fresh memory for each chunk costs more than to read or write it.
         inputs, outputs = _memory(part, function.n), _memory(part, function.m)
@@ -253,7 +253,7 @@ def _fill(
                     compiled.rows(some, points.count, rows)
                     yield rows
 
-        for index in turns:
+        for index in indices:
             start, stop = index * chunk, min((index + 1) * chunk, points.count)
             digest = sha256()
             results.write(start, computed(start, stop, digest))
@@ -272,9 +272,9 @@ def _require_same_points(
     """Start from the beginning if the points of a chunk that is written have changed."""
     changed = Event()
 
-    def work(turns: Iterator[int]) -> None:
+    def work(indices: Iterator[int]) -> None:
         inputs = _memory(part, compiled.function.n)
-        for index in turns:
+        for index in indices:
             if changed.is_set():
                 continue
             digest = sha256()
@@ -284,8 +284,8 @@ def _require_same_points(
             if digest.digest() != unfinished.digests[index]:
                 changed.set()
 
-    written = list(unfinished.digests)
-    share_turns(work, written, min(_threads(compiled), len(written)))
+    finished = list(unfinished.digests)
+    share_turns(work, finished, min(_threads(compiled), len(finished)))
     if changed.is_set():
         unfinished.restart()
 

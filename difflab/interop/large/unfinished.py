@@ -58,8 +58,8 @@ class Unfinished:
         self.folder = sink.with_name(f"{sink.name}.{sha256(text.encode()).hexdigest()[:16]}.part")
         self._lock = Lock()
         self._records = self._opened()
-        known = self._records.read()
-        records = [known[k * DIGEST_BYTES :][:DIGEST_BYTES] for k in range(chunks)]
+        stored = self._records.read()
+        records = [stored[k * DIGEST_BYTES :][:DIGEST_BYTES] for k in range(chunks)]
         self.digests = {
             k: record
             for k, record in enumerate(records)

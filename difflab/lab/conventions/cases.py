@@ -77,10 +77,10 @@ class ConventionCase:
         self, columns: Sequence[str], own: Mapping[str, str] = MappingProxyType({})
     ) -> PackageCode | None:
         """Return the code of the first column that has any, else that of a peer's own table."""
-        found = next((self.codes[name] for name in columns if name in self.codes), None)
-        if found is None and self.formula in own:
+        code = next((self.codes[name] for name in columns if name in self.codes), None)
+        if code is None and self.formula in own:
             return PackageCode.read(own[self.formula])
-        return found
+        return code
 
 
 @dataclass(frozen=True)

@@ -79,15 +79,15 @@ class Conventions:
 
     def of(self, formula: str, at: tuple[float, ...]) -> list[CaseResult]:
         """Return the results of a case, in the order of the packages."""
-        return [found for found in self.results if found.formula == formula and _same(found.at, at)]
+        return [each for each in self.results if each.formula == formula and _same(each.at, at)]
 
     def merged(self, older: Conventions) -> Conventions:
         """Return these results, with those of packages that only an older record has."""
         mine = {package.name for package in self.packages}
         packages = [*self.packages, *(each for each in older.packages if each.name not in mine)]
         results = [*self.results, *(each for each in older.results if each.package not in mine)]
-        known = {package.name for package in packages}
-        reasons = {name: why for name, why in self.left_out.items() if name not in known}
+        names = {package.name for package in packages}
+        reasons = {name: why for name, why in self.left_out.items() if name not in names}
         return Conventions(packages, results, reasons)
 
     def to_json(self) -> str:
@@ -121,10 +121,10 @@ def _same(one: Iterable[float], other: Iterable[float]) -> bool:
 
 
 def _entry(result: CaseResult) -> dict[str, Any]:
-    found = {name: getattr(result, name) for name in ("package", "formula", "at", "code", "own")}
+    entry = {name: getattr(result, name) for name in ("package", "formula", "at", "code", "own")}
     for name, answer in zip(ORDERS, result.answers, strict=True):
-        found[name] = {"reason": answer} if isinstance(answer, str) else answer
-    return found
+        entry[name] = {"reason": answer} if isinstance(answer, str) else answer
+    return entry
 
 
 def _result(entry: Mapping[str, Any]) -> CaseResult:
@@ -169,8 +169,8 @@ def measure(
     Examples
     --------
     >>> from difflab.lab.conventions.cases import cases
-    >>> found = measure([], [next(cases())])
-    >>> found.results[0].formula, found.results[0].answers
+    >>> conventions = measure([], [next(cases())])
+    >>> conventions.results[0].formula, conventions.results[0].answers
     ('abs(x)', ((0.0,), (0.0,), (0.0,)))
     """
     chosen = list(cases()) if chosen is None else chosen
@@ -180,29 +180,29 @@ def measure(
     for number, peer in enumerate(running):
         progress(number, len(running), peer.title)
         process = RestartedWorker(__name__, peer.name)
-        found = [_by_peer(peer, process, case) for case in chosen]
+        peer_results = [_by_peer(peer, process, case) for case in chosen]
         process.stop()
         numeric = peer.family is Family.NUMERIC
         packages.append(MeasuredPackage(peer.name, peer.title, measured_version(peer), numeric))
-        results += found
+        results += peer_results
     progress(len(running), len(running), "")
     return Conventions(packages, results, left_out)
 
 
 def _selected(names: Sequence[str] | None) -> tuple[dict[str, str], list[Peer]]:
     """Return why peers are left out, and those that run."""
-    known = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
+    by_name = {name: peer for name, peer in registry.peers().items() if isinstance(peer, Peer)}
     for name in names or ():
-        if name not in known:
-            hint = did_you_mean(name, known, spelled=str) or f"there are {', '.join(known)}"
+        if name not in by_name:
+            hint = did_you_mean(name, by_name, spelled=str) or f"there are {', '.join(by_name)}"
             raise InputError(f"there is no peer '{name}'", hint=hint)
     left_out, running = {}, []
-    for name in known if names is None else names:
-        reason = known[name].missing() or (NAMED_ONLY.get(name, "") if names is None else "")
+    for name in by_name if names is None else names:
+        reason = by_name[name].missing() or (NAMED_ONLY.get(name, "") if names is None else "")
         if reason:
             left_out[name] = reason
         else:
-            running.append(known[name])
+            running.append(by_name[name])
     return left_out, running
 
 
@@ -238,8 +238,8 @@ def _by_method(name: str, method: Method, case: ConventionCase) -> CaseResult:
         try:
             if order == 0:
                 return _numbers(lambda: function.values(np.array(case.at)))
-            found = method.prepare(Problem.of(function, order=order))
-            return _numbers(lambda: found(np.array(case.at)).value)
+            prepared = method.prepare(Problem.of(function, order=order))
+            return _numbers(lambda: prepared(np.array(case.at)).value)
         except DifflabError as error:
             return str(error)
 
@@ -274,10 +274,10 @@ def _by_peer(peer: Peer, process: RestartedWorker, case: ConventionCase) -> Case
     def answer(order: int) -> tuple[float, ...] | str:
         request = (code.text, case.inputs, case.at, order)
         try:
-            found: tuple[float, ...] = process.request("answer", *request, timeout=LIMIT)
+            elements: tuple[float, ...] = process.request("answer", *request, timeout=LIMIT)
         except DifflabError as error:
             return str(error)
-        return found
+        return elements
 
     answers = tuple(answer(order) for order in range(len(ORDERS)))
     return CaseResult(peer.name, case.formula, case.at, code.text, code.own, answers)

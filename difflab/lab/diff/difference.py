@@ -127,7 +127,7 @@ def difference(old: Side, new: Side) -> Difference:
     False
     """
     both = [(old[key], new[key]) for key in old if key in new]
-    found = [change for pair in both for change in _results(*pair)]
+    changes = [change for pair in both for change in _results(*pair)]
     compared = [(pair, _time(*pair)) for pair in both]
     times = [(pair, change) for pair, change in compared if isinstance(change, TimeChange)]
     untimed = Counter(change for _, change in compared if isinstance(change, str))
@@ -139,21 +139,21 @@ def difference(old: Side, new: Side) -> Difference:
         if slower or change.faster(noise) < level:
             kind = Kind.SLOWER if slower else Kind.FASTER
             seconds = before.row.call_seconds, after.row.call_seconds
-            found.append(Change(kind, after.label, after.method, *seconds, change.ratio))
-    found += [
+            changes.append(Change(kind, after.label, after.method, *seconds, change.ratio))
+    changes += [
         Change(Kind.GONE, record.label, record.method, record.row.outcome)
         for key, record in old.items()
         if key not in new
     ]
-    found += [
+    changes += [
         Change(Kind.NEW, record.label, record.method, None, record.row.outcome)
         for key, record in new.items()
         if key not in old
     ]
     kinds = list(Kind)
-    found.sort(key=lambda change: (kinds.index(change.kind), -(change.ratio or 0)))
+    changes.sort(key=lambda change: (kinds.index(change.kind), -(change.ratio or 0)))
     hidden = median(smallest) if smallest else None
-    return Difference(tuple(found), len(both), len(times), hidden, dict(untimed.most_common()))
+    return Difference(tuple(changes), len(both), len(times), hidden, dict(untimed.most_common()))
 
 
 def _results(old: Measured, new: Measured) -> Iterator[Change]:

@@ -155,11 +155,11 @@ def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
 
 def _quiet(blocks: Blocks, fastest: float) -> list[NDArray[float64]]:
     """Return the logarithms of the ratios in the quiet rounds of each block that has enough."""
-    found = [
+    logarithms = [
         np.log([a / b for a, b in zip(call, yard, strict=True) if b <= _QUIET * fastest])
         for call, yard in blocks
     ]
-    return [block for block in found if len(block) >= _FEWEST_ROUNDS]
+    return [block for block in logarithms if len(block) >= _FEWEST_ROUNDS]
 
 
 def _batches(blocks: Blocks) -> list[NDArray[float64]]:
@@ -235,7 +235,7 @@ def load(name: str) -> Side:
         files = sorted(path.glob("*.json"))
         if not files:
             raise InputError(f"there is neither a study nor a saved comparison in {name!r}")
-        return {key: found for file in files for key, found in _of_file(file).items()}
+        return {key: record for file in files for key, record in _of_file(file).items()}
     return _of_store(path, version) if _is_database(path) else _of_file(path)
 
 

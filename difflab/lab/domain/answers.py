@@ -116,11 +116,11 @@ class Candidate:
         points.flags.writeable = False
         limit = self.limit or nullcontext()
         with limit, Stopwatch() as watch, np.errstate(all="ignore"):
-            found = self._together(points) or self._singly(points)
-            found = replace(found, seconds=watch.seconds(), dtype=self.dtype)
+            answers = self._together(points) or self._singly(points)
+            answers = replace(answers, seconds=watch.seconds(), dtype=self.dtype)
         if self.plain is None:
-            return found
-        return replace(found, plain=self.plain.answers(points), rules=self.rules)
+            return answers
+        return replace(answers, plain=self.plain.answers(points), rules=self.rules)
 
     @property
     def dtype(self) -> FloatFormat:
@@ -144,15 +144,15 @@ class Candidate:
         if not isinstance(derivative, Batched) or not len(points):
             return None
         try:
-            found = derivative.batch(points)
-            value = np.array(found.value, dtype=float64).reshape(len(points), *self.shape)
-            error = None if found.error is None else np.reshape(found.error, value.shape)
+            estimate = derivative.batch(points)
+            value = np.array(estimate.value, dtype=float64).reshape(len(points), *self.shape)
+            error = None if estimate.error is None else np.reshape(estimate.error, value.shape)
         except MethodTimeout as raised:
             self._end(raised)
             return None
         except (Exception, SystemExit):  # point by point it shows where, and why
             return None
-        return Answers(self.method.family, value, error, evaluations=int(found.evaluations))
+        return Answers(self.method.family, value, error, evaluations=int(estimate.evaluations))
 
     def _singly(self, points: Points) -> Answers:
         """Return the derivatives by a call at each point, and why some have none."""
@@ -165,11 +165,11 @@ class Candidate:
                 silent[index] = self.ended or outcome(DifflabError("it was not prepared"))
                 continue
             try:
-                found = self.derivative(x)
-                value[index] = np.reshape(found.value, self.shape)
-                evaluations += int(found.evaluations)
-                if found.error is not None:
-                    error[index], estimated = np.reshape(found.error, self.shape), True
+                estimate = self.derivative(x)
+                value[index] = np.reshape(estimate.value, self.shape)
+                evaluations += int(estimate.evaluations)
+                if estimate.error is not None:
+                    error[index], estimated = np.reshape(estimate.error, self.shape), True
             except MethodTimeout as raised:
                 silent[index] = self._end(raised)
             except (Exception, SystemExit) as raised:  # another package may raise anything
@@ -200,19 +200,19 @@ def prepared(method: Method, problem: Problem, rules: DeclaredRules | None = Non
 
     With `rules` it is also prepared for the function without them, if it follows them.
     """
-    found = Candidate(method, problem.shape, limit=problem.deadline)
+    candidate = Candidate(method, problem.shape, limit=problem.deadline)
     if rules is not None and rules.apply_to(method) and method.name in own():
         try:
             plain = replace(problem, function=rules.without())
-            found.plain, found.rules = prepared(method, plain), rules.names
+            candidate.plain, candidate.rules = prepared(method, plain), rules.names
         except UnsupportedError:  # they cannot be left out
             pass
     try:
         wait_for(method, problem.order)
         with Stopwatch() as watch, np.errstate(all="ignore"):
-            found.derivative = method.prepare(problem)
+            candidate.derivative = method.prepare(problem)
             seconds = watch.seconds()
-        found.prepare_seconds = float(getattr(found.derivative, "prepare_seconds", seconds))
+        candidate.prepare_seconds = float(getattr(candidate.derivative, "prepare_seconds", seconds))
     except (Exception, SystemExit) as error:  # another package's method may raise anything
-        found.derivative, found.ended = None, outcome(error)
-    return found
+        candidate.derivative, candidate.ended = None, outcome(error)
+    return candidate

@@ -67,7 +67,7 @@ class Box:
                [ 10.,   3.],
                [100.,   3.]])
         """
-        found = np.tile(self.low, (len(unit), 1))
+        points = np.tile(self.low, (len(unit), 1))
         low, high = self.low[self.moving], self.high[self.moving]
         logs = self.logarithmic[self.moving]
         sign = np.where(low < 0, -1.0, 1.0)
@@ -76,8 +76,8 @@ class Box:
             powers = sign * np.exp((1 - unit) * start + unit * stop)
         # Convex, so that an interval longer than the largest number does not overflow.
         moved = np.where(logs, powers, (1 - unit) * low + unit * high)
-        found[:, self.moving] = np.clip(moved, low, high)
-        return found
+        points[:, self.moving] = np.clip(moved, low, high)
+        return points
 
 
 def box_of(
@@ -199,5 +199,5 @@ def evenly(dimensions: int, count: int, seed: int) -> Points:
         )
     power = max(count - 1, 0).bit_length()
     require_memory(16 * dimensions << power, f"{1 << power:,} points of {dimensions:,} numbers")
-    found: Points = qmc.Sobol(dimensions, scramble=True, rng=seed).random_base2(power)
-    return found
+    points: Points = qmc.Sobol(dimensions, scramble=True, rng=seed).random_base2(power)
+    return points

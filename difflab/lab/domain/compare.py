@@ -94,8 +94,8 @@ def compare_domain(
 
     Examples
     --------
-    >>> found = compare_domain("sin(x)", {"x": (0, 3)}, points=50, methods=["forward"])
-    >>> found.methods[0].shares["agree"], found.agreed
+    >>> comparison = compare_domain("sin(x)", {"x": (0, 3)}, points=50, methods=["forward"])
+    >>> comparison.methods[0].shares["agree"], comparison.agreed
     (1.0, True)
     """
     dtypes = formats(options["dtype"])
@@ -160,9 +160,9 @@ def compare_domain(
     ):
         work = _Work(function, box, sample, problems.graph, progress)
         work.prepare([prepared(method, problems.of(method), rules) for method in chosen])
-        found = gathered(work.sample_all(referees, store, question, notify))
+        judged = gathered(work.sample_all(referees, store, question, notify))
         suspects, searched = work.search(referees, unit[points:], seed)
-        return work.comparison(found, suspects, searched, environment)
+        return work.comparison(judged, suspects, searched, environment)
 
 
 def _in_dtype(options: Mapping[str, Any], dtype: FloatFormat) -> Any:
@@ -229,14 +229,14 @@ def middle_of(over: Mapping[str, Any]) -> dict[str, float]:
     >>> middle_of({"x": (1, 3), "y": "no interval"})
     {'x': 2.0, 'y': 1.5}
     """
-    found = {}
+    middle = {}
     for name, ends in over.items() if isinstance(over, Mapping) else ():
         try:
             low, high = map(float, ends)
-            found[str(name)] = low + (high - low) / 2
+            middle[str(name)] = low + (high - low) / 2
         except (TypeError, ValueError):
-            found[str(name)] = 1.5
-    return found
+            middle[str(name)] = 1.5
+    return middle
 
 
 def _question(
@@ -323,8 +323,8 @@ class _Work:
         ahead = 2 * referees.processes if referees.processes > 1 else 0
         engine.run(store, parts, make, shown, notify, ahead=ahead)
         if finished:
-            found = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
-            blocks = {name: block_of(each) for name, each in found.items()} | blocks
+            contents = {row["key"]: unpacked_json(row["content"]) for row in store.records()}
+            blocks = {name: block_of(each) for name, each in contents.items()} | blocks
         return [blocks[part.name] for part in parts]
 
     def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
@@ -345,34 +345,39 @@ class _Work:
             referees.judge(points[rows], [each.part(rows) for each in answers])
             for rows in np.array_split(np.arange(len(points)), count)
         ]
-        found = gathered([job.result() for job in jobs])
+        judged = gathered([job.result() for job in jobs])
         self._progress(self._steps, self._steps, "")
-        return Suspects(points, found), search.evaluated
+        return Suspects(points, judged), search.evaluated
 
     def comparison(
-        self, found: JudgedPoints, suspects: Suspects, searched: int, environment: Mapping[str, Any]
+        self,
+        judged: JudgedPoints,
+        suspects: Suspects,
+        searched: int,
+        environment: Mapping[str, Any],
     ) -> DomainComparison:
         """Return the rows of all methods."""
         rows = []
         for index, candidate in enumerate(self._candidates):
-            row = row_of(self._function, candidate, index, self._sample, found, suspects)
+            row = row_of(self._function, candidate, index, self._sample, judged, suspects)
             row = in_range_over(row, self._problem.function, self._problem.order, candidate.dtype)
-            known = candidate.dtype is DOUBLE and candidate.derivative is not None
-            if row.worst is not None and row.worst.verdict != "declared" and known:
+            comparable = candidate.dtype is DOUBLE and candidate.derivative is not None
+            if row.worst is not None and row.worst.verdict != "declared" and comparable:
                 node = losing_node(candidate.method, self._problem, row.worst)
                 row = replace(row, worst=replace(row.worst, node=node))
             rows.append(row)
-        status = Counter(found.referred.status)
-        contradictions = {**suspects.found.referred.contradictions, **found.referred.contradictions}
+        referred = judged.referred
+        status = Counter(referred.status)
+        contradictions = {**suspects.judged.referred.contradictions, **referred.contradictions}
         return DomainComparison(
             expression=described(self._function, self._function.text),
             box=self._box,
             order=self._problem.order,
             points=self._sample,
-            referred=found.referred,
-            judged=found.methods,
+            referred=referred,
+            judged=judged.methods,
             regularity={name: number / status.total() for name, number in status.most_common()},
-            proved=float(found.referred.proved.mean()),
+            proved=float(referred.proved.mean()),
             searched=searched,
             contradiction=next(iter(contradictions.values()), ""),
             methods=tuple(rows),

@@ -132,8 +132,8 @@ def judged(
     shape = methods[0].value.shape[1:] if methods else (0, 0)
     dtype = methods[0].dtype if methods else DOUBLE
     work = _Judging(function, points, (order, shape), timeout, values, dtype)
-    found = [work.method(answers) for answers in methods]
-    return JudgedPoints(work.referred(), found)
+    judgements = [work.method(answers) for answers in methods]
+    return JudgedPoints(work.referred(), judgements)
 
 
 class _Judging:
@@ -250,9 +250,9 @@ def truths(
     They are nan where a few bits are not enough, or there is no derivative: nothing is reported
     from them, and the points that they single out are judged by `judged`.
     """
-    found = np.full((len(points), *shape), math.nan)
+    derivatives = np.full((len(points), *shape), math.nan)
     if function is None:
-        return found
+        return derivatives
     try:
         from difflab.balls.evaluation import PRECISIONS, evaluator
         from difflab.balls.library import arb, precision
@@ -260,29 +260,29 @@ def truths(
         bits = PRECISIONS[0]
         with precision(bits), roots_at(function, points):
             compute = evaluator(function, bits, order)
-            for place, x in zip(found, points.tolist(), strict=True):
+            for derivative, x in zip(derivatives, points.tolist(), strict=True):
                 for row, jet in enumerate(compute([arb(number) for number in x])):
                     if jet.fault is None:
-                        _read(place, row, jet, order)
+                        _read(derivative, row, jet, order)
     except DifflabError:  # without python-flint, or for a function that cannot be recorded
-        found[:] = math.nan
-    return found
+        derivatives[:] = math.nan
+    return derivatives
 
 
 _ROUGH = 2.0**-60
 """The largest radius of a ball over its size that ranks errors of float64."""
 
 
-def _read(place: NDArray[float64], row: int, jet: Any, order: int) -> None:
+def _read(derivative: NDArray[float64], row: int, jet: Any, order: int) -> None:
     """Write the sharp derivatives of an expansion into ``(m, n)`` or ``(n, n)``."""
     if order == 1:
-        place[row] = 0.0
+        derivative[row] = 0.0
         for column, ball in jet.slopes.items():
-            place[row, column] = _sharp(ball)
+            derivative[row, column] = _sharp(ball)
         return
-    place[:] = 0.0
+    derivative[:] = 0.0
     for (i, j), ball in (jet.curves or {}).items():
-        place[i, j] = place[j, i] = _sharp(ball)
+        derivative[i, j] = derivative[j, i] = _sharp(ball)
 
 
 def _sharp(ball: Any) -> float:

@@ -201,8 +201,8 @@ def quantiles(ulps: NDArray[float64]) -> dict[int, float] | None:
     >>> quantiles(np.array([0.5, 0.25, float("-inf"), float("nan"), 2.0]))
     {50: 0.5, 99: inf, 100: inf}
     """
-    known = np.sort(np.where(np.isnan(ulps), np.inf, ulps)[~np.isneginf(ulps)])
-    if not known.size:
+    sorted_ulps = np.sort(np.where(np.isnan(ulps), np.inf, ulps)[~np.isneginf(ulps)])
+    if not sorted_ulps.size:
         return None
-    ranks = [max(int(np.ceil(level / 100 * known.size)), 1) for level in LEVELS]
-    return {level: float(known[rank - 1]) for level, rank in zip(LEVELS, ranks, strict=True)}
+    ranks = [max(int(np.ceil(level / 100 * sorted_ulps.size)), 1) for level in LEVELS]
+    return {level: float(sorted_ulps[rank - 1]) for level, rank in zip(LEVELS, ranks, strict=True)}

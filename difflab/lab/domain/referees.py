@@ -76,8 +76,8 @@ class Referees:
         if len(points) <= FEW:
             return self._here.truths(points)
         parts = np.array_split(points, self.processes)
-        found = [self._begin(self._here.truths, "truths", part) for part in parts]
-        return np.concatenate([part.result() for part in found])
+        jobs = [self._begin(self._here.truths, "truths", part) for part in parts]
+        return np.concatenate([part.result() for part in jobs])
 
     def _begin(self, here: Callable[..., Any], request: str, *arguments: Any) -> Future[Any]:
         if not self._workers:

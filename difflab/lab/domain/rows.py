@@ -44,7 +44,7 @@ class Suspects:
     """Points of the search for the worst, and the verdicts there."""
 
     points: Points
-    found: JudgedPoints
+    judged: JudgedPoints
 
 
 def row_of(
@@ -52,11 +52,11 @@ def row_of(
     candidate: Candidate,
     index: int,
     sample: Points,
-    found: JudgedPoints,
+    judged: JudgedPoints,
     suspects: Suspects,
 ) -> DomainRow:
     """Return the row of one method."""
-    method, mine = candidate.method, found.methods[index]
+    method, mine = candidate.method, judged.methods[index]
     if len(mine.silent) == len(sample):
         ended = candidate.ended or next(iter(mine.silent.values()))
         return DomainRow(
@@ -71,7 +71,7 @@ def row_of(
         status=Status.OK,
         shares={name: shares[name] for name in (*names[1:], UNANSWERED)},
         ulps=quantiles(mine.ulps),
-        worst=_worst(function, (sample, mine), (suspects.points, suspects.found.methods[index])),
+        worst=_worst(function, (sample, mine), (suspects.points, suspects.judged.methods[index])),
         silences=tuple(_silences(function, sample, mine.silent)),
         prepare_seconds=candidate.prepare_seconds,
         batch_seconds=mine.seconds,
@@ -128,12 +128,12 @@ def _silences(function: Function, sample: Points, silent: Mapping[int, Outcome])
     reasons: dict[Outcome, list[int]] = {}
     for index, why in silent.items():
         reasons.setdefault(why, []).append(index)
-    found = []
+    silences = []
     for why, indices in sorted(reasons.items(), key=lambda item: -len(item[1])):
         low, high = sample[indices].min(axis=0), sample[indices].max(axis=0)
         corners = named(function, low), named(function, high)
-        found.append(Silence(str(why.status), why.message, len(indices), *corners))
-    return found
+        silences.append(Silence(str(why.status), why.message, len(indices), *corners))
+    return silences
 
 
 def in_range_over(
@@ -175,23 +175,25 @@ def losing_node(method: Method, problem: Problem, worst: WorstPoint) -> LosingNo
     once = replace(problem, often=False)
     try:
         with np.errstate(all="ignore"):
-            found = first_divergence(function, point, _by(method, once), _by(EXACT, once))
+            divergence = first_divergence(function, point, _by(method, once), _by(EXACT, once))
     except (DifflabError, ArithmeticError, ValueError):  # a part that one of them refuses
         return None
-    if found is None:
+    if divergence is None:
         return None
-    where = found.site.span if found.site.text == function.text else None
-    text = found.render((method.name, "exact")).splitlines()
-    return LosingNode(found.call, where, next((t for t in text if t.startswith("its ")), text[0]))
+    where = divergence.site.span if divergence.site.text == function.text else None
+    text = divergence.render((method.name, "exact")).splitlines()
+    return LosingNode(
+        divergence.call, where, next((t for t in text if t.startswith("its ")), text[0])
+    )
 
 
 def _by(method: Method, problem: Problem) -> Differentiate:
     def derivative(function: Function, point: NDArray[float64]) -> Derivative:
         values, n, m = values_of(function), function.n, function.m
         part = replace(problem, values=values, n=n, m=m, function=function)
-        found = method.prepare(part)(point)
+        estimate = method.prepare(part)(point)
         shape = (function.m, function.n)
-        error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
-        return Derivative(np.reshape(found.value, shape), np.nan_to_num(error, nan=np.inf))
+        error = np.zeros(shape) if estimate.error is None else np.reshape(estimate.error, shape)
+        return Derivative(np.reshape(estimate.value, shape), np.nan_to_num(error, nan=np.inf))
 
     return derivative

@@ -94,8 +94,8 @@ class Search:
             points = self._box.points(part)
             truth = self._truths(points)
             if self._usual is None:
-                known = np.isfinite(truth).all(axis=(1, 2))
-                self._usual = np.median(np.abs(truth[known]), axis=0) if known.any() else None
+                resolved = np.isfinite(truth).all(axis=(1, 2))
+                self._usual = np.median(np.abs(truth[resolved]), axis=0) if resolved.any() else None
             for index in range(len(self._methods)):
                 self._rank(index, part, points, truth)
             self.evaluated += len(part)
@@ -134,8 +134,8 @@ class Search:
     def suspects(self, index: int) -> Points:
         """Return the points of the domain at which a method's errors are the largest."""
         parts = [self._box.points(ranked.worst(SUSPECTS)) for ranked in self._ranked[index]]
-        found: Points = np.unique(np.concatenate(parts), axis=0)
-        return found
+        points: Points = np.unique(np.concatenate(parts), axis=0)
+        return points
 
     def _rank(
         self, index: int, unit: Points, points: Points, truth: NDArray[float64]
@@ -145,7 +145,7 @@ class Search:
         usual = 0.0 if self._usual is None else self._usual
         with np.errstate(all="ignore"):
             relative = np.abs(answers.value - truth) / (np.abs(truth) + usual)
-        found = []
+        ranks = []
         for ranked, size in zip(
             self._ranked[index], (rough_ulps(answers.value, truth), relative), strict=True
         ):
@@ -154,5 +154,5 @@ class Search:
             rank = np.where(np.isfinite(truth), size, 0.0).max(axis=(1, 2))
             rank[list(answers.silent)] = 0.0
             ranked.add(rank, unit)
-            found.append(rank)
-        return found[0], found[1]
+            ranks.append(rank)
+        return ranks[0], ranks[1]

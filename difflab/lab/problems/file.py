@@ -129,10 +129,10 @@ class Problem:
 
     @cached_property
     def _size(self) -> tuple[int, int]:
-        found = _SIZE.fullmatch(self.header.get("size", ""))
-        if found is None:
+        match = _SIZE.fullmatch(self.header.get("size", ""))
+        if match is None:
             raise self.fault("the line '# size: n -> m'")
-        return int(found[1]), int(found[2])
+        return int(match[1]), int(match[2])
 
     @property
     def formula(self) -> str:
@@ -175,8 +175,8 @@ class Problem:
     @cached_property
     def certified(self) -> dict[str, float]:
         """The certified or optimal inputs that its source states, empty if it states none."""
-        found = assignments(self.header.get("solution", ""), self)
-        return {name: value for name, value in found if isinstance(value, float)}
+        pairs = assignments(self.header.get("solution", ""), self)
+        return {name: value for name, value in pairs if isinstance(value, float)}
 
     @cached_property
     def reference(self) -> Reference:
@@ -191,8 +191,8 @@ class Problem:
         value = next((line for line in reversed(lines) if line.startswith(_VALUE)), None)
         if value is None or _DERIVATIVE not in lines:
             raise self.fault("its value and derivative")
-        found = [_ELEMENT.fullmatch(line) for line in lines[lines.index(_DERIVATIVE) + 1 :]]
-        keys = [(int(e[1]), e[2], e) for e in found if e is not None]
+        matches = [_ELEMENT.fullmatch(line) for line in lines[lines.index(_DERIVATIVE) + 1 :]]
+        keys = [(int(e[1]), e[2], e) for e in matches if e is not None]
         return Reference(
             tuple(value.removeprefix(_VALUE).split(", ")),
             {(row, name): e[3] for row, name, e in keys},
@@ -202,11 +202,11 @@ class Problem:
     @cached_property
     def jacobian(self) -> NDArray[float64]:
         """The derivative at the start, ``(m, n)``; nan where there is none."""
-        places = {name: column for column, name in enumerate(element_names(self.function))}
-        found = np.zeros((self.m, self.n))
+        column_of = {name: column for column, name in enumerate(element_names(self.function))}
+        derivative = np.zeros((self.m, self.n))
         for (row, name), value in self.reference.elements.items():
-            found[row - 1, places[name]] = _number(value)
-        return found
+            derivative[row - 1, column_of[name]] = _number(value)
+        return derivative
 
     def fault(self, what: str) -> InputError:
         """Return the error of a file that lacks something."""
@@ -264,10 +264,10 @@ def read_header(path: Path) -> dict[str, str]:
     header: dict[str, str] = {}
     with path.open(encoding="utf-8") as file:
         for line in file:
-            found = _HEADER.match(line)
-            if found is None:
+            match = _HEADER.match(line)
+            if match is None:
                 break
-            header[found[1]] = found[2].strip()
+            header[match[1]] = match[2].strip()
     return header
 
 
@@ -294,15 +294,15 @@ def _named(inputs: Iterable[str], shapes: Iterable[Sequence[int]]) -> Iterator[s
 
 def assignments(text: str, problem: Problem) -> list[tuple[str, Any]]:
     """Read ``a = 1, x = [1, 2]``; numbers are floats and arrays nested lists."""
-    found = []
+    pairs = []
     try:
         for part in re.split(r", (?=[^\W\d]\w* = )", text) if text else ():
             name, _, value = part.partition(" = ")
             read = json.loads(value)
-            found.append((name, float(read) if isinstance(read, int | float) else read))
+            pairs.append((name, float(read) if isinstance(read, int | float) else read))
     except ValueError as error:
         raise problem.fault(f"a point that can be read; it has {text!r}") from error
-    return found
+    return pairs
 
 
 def _number(text: str) -> float:

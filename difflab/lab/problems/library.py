@@ -231,12 +231,12 @@ def problem(name: str) -> Problem:
     Examples
     --------
     >>> import difflab as dl
-    >>> found = dl.problem("mgh/rosenbrock")
-    >>> found.start
+    >>> problem = dl.problem("mgh/rosenbrock")
+    >>> problem.start
     {'x1': -1.2, 'x2': 1.0}
-    >>> dl.gradient(found.function)(**found.start)
+    >>> dl.gradient(problem.function)(**problem.start)
     array([-215.6,  -88. ])
-    >>> found.reference.elements[1, "x1"]
+    >>> problem.reference.elements[1, "x1"]
     '-215.5999999999999409361350899416748893621'
     """
     if not isinstance(name, str):
@@ -249,8 +249,8 @@ def problem(name: str) -> Problem:
     if chosen not in problem_sets():
         raise _unknown(f"there is no set of problems {chosen!r}", chosen, list(problem_sets()))
     if own not in _names(chosen):
-        known = [f"{chosen}/{other}" for other in _names(chosen)]
-        raise _unknown(f"there is no problem {name!r}", name, known)
+        names = [f"{chosen}/{other}" for other in _names(chosen)]
+        raise _unknown(f"there is no problem {name!r}", name, names)
     return _read(name)
 
 
@@ -278,29 +278,29 @@ def problems(
     --------
     >>> len(problems(["nist"]))
     27
-    >>> {found.kind for found in problems(["mgh"])}
+    >>> {problem.kind for problem in problems(["mgh"])}
     {'least-squares'}
     """
     chosen = _chosen(sets, "sets", "set of problems", list(problem_sets()))
     wanted = _chosen(kinds, "kinds", "kind of problem", list(KINDS))
     low, high = (0, 10**9) if inputs is None else _range(inputs)
-    found = (_read(f"{name}/{own}") for name in chosen for own in _names(name))
-    return [one for one in found if one.kind in wanted and low <= one.n <= high]
+    candidates = (_read(f"{name}/{own}") for name in chosen for own in _names(name))
+    return [one for one in candidates if one.kind in wanted and low <= one.n <= high]
 
 
-def _chosen(given: Any, setting: str, what: str, known: list[str]) -> list[str]:
+def _chosen(names: Any, setting: str, what: str, options: list[str]) -> list[str]:
     """Return the names that are given, without duplicates; all that are known where none is."""
-    if given is None:
-        return known
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+    if names is None:
+        return options
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{setting} of problems must be a list of names, not {given!r:.60}",
-            hint=f"one or more of {', '.join(known)}",
+            f"{setting} of problems must be a list of names, not {names!r:.60}",
+            hint=f"one or more of {', '.join(options)}",
         )
-    for name in given:
-        if name not in known:
-            raise _unknown(f"there is no {what} {name!r}", name, known)
-    return list(dict.fromkeys(given)) or known
+    for name in names:
+        if name not in options:
+            raise _unknown(f"there is no {what} {name!r}", name, options)
+    return list(dict.fromkeys(names)) or options
 
 
 def _range(inputs: Any) -> tuple[int, int]:
@@ -313,6 +313,6 @@ def _range(inputs: Any) -> tuple[int, int]:
     return inputs[0], inputs[1]
 
 
-def _unknown(message: str, name: str, known: Sequence[str]) -> InputError:
-    guess = did_you_mean(name, known, count=3, spelled=str) or f"one of {', '.join(known[:16])}."
+def _unknown(message: str, name: str, names: Sequence[str]) -> InputError:
+    guess = did_you_mean(name, names, count=3, spelled=str) or f"one of {', '.join(names[:16])}."
     return InputError(message, hint=f"{guess} `difflab problems` lists them")

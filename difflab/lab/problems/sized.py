@@ -95,26 +95,26 @@ def _with_sizes(text: str, sizes: Mapping[str, int]) -> str:
     >>> _with_sizes("x: [2*n]; W: [m, n + 1]; sum(x)/n", {"n": 3, "m": 2})
     'x: [6]; W: [2, 4]; sum(x)/3'
     """
-    numbers = {name: str(value) for name, value in sizes.items()}
+    texts = {name: str(value) for name, value in sizes.items()}
     parts, position = [], 0
     for expression in _expressions(text):
         source = text[expression.start : expression.end]
         used = [name for name, _, _ in names(source)]
         if any(name in sizes for name in used) and source.strip() not in sizes:
-            value = _value(text, expression, numbers, used)
+            value = _value(text, expression, texts, used)
             if value is not None:
-                parts += [renamed(text[position : expression.start], numbers), value]
+                parts += [renamed(text[position : expression.start], texts), value]
                 position = expression.end
-    return "".join([*parts, renamed(text[position:], numbers)])
+    return "".join([*parts, renamed(text[position:], texts)])
 
 
 def _value(
-    text: str, expression: _Expression, numbers: Mapping[str, str], used: list[str]
+    text: str, expression: _Expression, texts: Mapping[str, str], used: list[str]
 ) -> str | None:
     """Return the integer as text; None if the parser is to report the error."""
     role, start, end = expression
     try:
-        constant = parse(renamed(text[start:end], numbers))
+        constant = parse(renamed(text[start:end], texts))
     except ParseError:
         return None
     if constant.n or constant.m != 1:
@@ -127,9 +127,9 @@ def _value(
     elif least is not None and value < least:
         fault = f"at least {least}"
     if fault:
-        given = ", ".join(f"{name} = {numbers[name]}" for name in dict.fromkeys(used))
+        sizes = ", ".join(f"{name} = {texts[name]}" for name in dict.fromkeys(used))
         raise InputError(
-            f"{text[start:end]} is {value:.15g} for {given}; the {role.value} must be {fault}",
+            f"{text[start:end]} is {value:.15g} for {sizes}; the {role.value} must be {fault}",
             text=text,
             span=(start, end),
             hint="choose other sizes, or floor(…), max(…, 1)",
@@ -218,14 +218,14 @@ def formula_family(text: str, key: str | None = None) -> SizedFamily:
     >>> function.n, function.m, point.size
     (9, 2, 9)
     """
-    found = list(names(text))
-    sizes = tuple(size for size in SIZES if any(name == size for name, _, _ in found))
+    occurrences = list(names(text))
+    sizes = tuple(size for size in SIZES if any(name == size for name, _, _ in occurrences))
     if not sizes:
         raise InputError(
             "the formula has no size: neither n nor m occurs in it",
             hint="write n, or n and m, where sizes are, as in 'x: [n]; W: [m, n]; W@x'",
         )
-    for name, start, end in found:
+    for name, start, end in occurrences:
         if name in sizes and _defined(text, end):
             raise InputError(
                 f"{name} is a size of the family and cannot be defined",
@@ -279,8 +279,8 @@ def python_family(key: str, build: Callable[..., Any], parameters: Sequence[str]
         )
 
     def member(n: int, m: int) -> Member:
-        given = {"n": n, "m": m}
-        return _recorded(key, build(**{name: given[name] for name in parameters}))
+        sizes = {"n": n, "m": m}
+        return _recorded(key, build(**{name: sizes[name] for name in parameters}))
 
     return SizedFamily(key, tuple(size for size in SIZES if size in parameters), member)
 
@@ -292,8 +292,8 @@ def _recorded(key: str, built: Any) -> Member:
             f"{key} must return a function and its example arguments",
             hint="return function, (argument, argument)",
         )
-    function, given = built
-    arguments = given if isinstance(given, tuple) else (given,)
+    function, inputs = built
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
     arrays = [np.asarray(argument, dtype=float64) for argument in arguments]
     if not isinstance(function, Function):
         function = trace(function, *arrays)

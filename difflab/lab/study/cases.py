@@ -114,31 +114,31 @@ class StudyCase:
     @property
     def what(self) -> dict[str, Any]:
         """Identity of a case: the function, the point and the settings, equal in every study."""
-        found = {
+        identity = {
             "text": self.text,
             "point": strict(self.point),
             "order": self.order,
             "target": self.target,
         }
-        return found if self.domain is None else {**found, "domain": strict(self.domain)}
+        return identity if self.domain is None else {**identity, "domain": strict(self.domain)}
 
     @classmethod
     def of_record(cls, record: Record, **changed: Any) -> Self:
         """Return the case of a record, with the methods, or other fields, that are given."""
-        known = {"methods": (), "domain": Domain.of_record(record)}
-        known["point"] = unpacked_json(record["point"])
+        values = {"methods": (), "domain": Domain.of_record(record)}
+        values["point"] = unpacked_json(record["point"])
         own: Record = {item.name: record.get(item.name) for item in fields(cls)}
-        return cls(**{**own, **known, **changed})
+        return cls(**{**own, **values, **changed})
 
     def record(self) -> Record:
         """Return the columns of a record that state the case."""
-        found = {**vars(self), "identity": self.identity, "over": None, "points": None}
-        found["point"] = packed_json(strict(self.point))
+        columns = {**vars(self), "identity": self.identity, "over": None, "points": None}
+        columns["point"] = packed_json(strict(self.point))
         if self.domain is not None:
             over = strict(self.domain)
-            found |= {"points": over.pop("points"), "over": packed_json(over)}
-        del found["methods"], found["domain"]
-        return found
+            columns |= {"points": over.pop("points"), "over": packed_json(over)}
+        del columns["methods"], columns["domain"]
+        return columns
 
     @property
     def identity(self) -> str:

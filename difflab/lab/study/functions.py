@@ -107,8 +107,8 @@ def source(
     if names_problem(formula):
         from difflab.lab.problems.library import problem
 
-        found = problem(formula)
-        return [Source(found.text, formula, point=found.start)] * len(points)
+        entry = problem(formula)
+        return [Source(entry.text, formula, point=entry.start)] * len(points)
     if not formula.startswith("@"):
         return [Source(formula, formula)] * len(points)
     try:
@@ -167,15 +167,15 @@ def _program(function: Function, name: str) -> str:
     from difflab.language import parse
     from difflab.language.printers import text
 
-    written = function.text or text(function, whole=True)
+    program = function.text or text(function, whole=True)
     try:
-        parse(written)
+        parse(program)
     except InputError as error:
         raise InputError(
             f"{name} has no form in the language, in which a study keeps it: {error.message}",
             hint="difflab compare takes it",
         ) from error
-    return written
+    return program
 
 
 def function_of(source: Source, variables: Collection[str]) -> Function:
@@ -191,7 +191,7 @@ def function_of(source: Source, variables: Collection[str]) -> Function:
     try:
         function = parse(source.text, variables)
     except InputError as error:
-        # The place in the formula; that of the key is added by the caller.
+        # The location in the formula; that of the key is added by the caller.
         raise InputError(f"{error.render()}\nin the formula") from error
     if function.n == 0:
         raise InputError(f"{source.formula!r} has no input to differentiate with respect to")
@@ -204,13 +204,13 @@ KeyPath = tuple[str | int, ...]
 """A key and the tables around it; a number is the index of a table of an array."""
 
 
-class KeyPlaces:
+class KeyLocations:
     r"""Finds the text of each key of a valid TOML document.
 
     Examples
     --------
-    >>> places = KeyPlaces('name = "a"\n[[grid]]\nsizes = [\n 1,\n]\n')
-    >>> print(places.error(("grid", 0, "sizes"), "no size is even"))
+    >>> locations = KeyLocations('name = "a"\n[[grid]]\nsizes = [\n 1,\n]\n')
+    >>> print(locations.error(("grid", 0, "sizes"), "no size is even"))
     grid[0].sizes: no size is even
     line 3: sizes = [
             ^~~~~
@@ -223,15 +223,15 @@ class KeyPlaces:
     def error(self, path: KeyPath, message: str, hint: str | None = None) -> InputError:
         """Return the error of a key, with its name and line.
 
-        A key that does not stand in the document has the place of the table around it.
+        A key that does not stand in the document has the location of the table around it.
         """
-        known = (*path, 0) if (*path, 0) in self._spans else path  # an array of tables
-        while known and known not in self._spans:
-            known = known[:-1]
+        nearest = (*path, 0) if (*path, 0) in self._spans else path  # an array of tables
+        while nearest and nearest not in self._spans:
+            nearest = nearest[:-1]
         message = f"{_name(path)}: {message}" if path else message
-        if not known:
+        if not nearest:
             return InputError(message, hint=hint)
-        return SourceLocation(self._text, self._spans[known]).error(InputError, message, hint)
+        return SourceLocation(self._text, self._spans[nearest]).error(InputError, message, hint)
 
 
 def _name(path: KeyPath) -> str:
@@ -252,39 +252,39 @@ def _spans(text: str) -> Iterator[tuple[KeyPath, tuple[int, int]]]:
     for line in text.splitlines(keepends=True):
         statement += line
         try:
-            found = tomllib.loads(statement)
+            parsed = tomllib.loads(statement)
         except tomllib.TOMLDecodeError:
             continue
         begun = statement.lstrip()
-        place = start + len(statement) - len(begun)
+        offset = start + len(statement) - len(begun)
         if begun.startswith("["):
-            table = _entered(found, counts)
-            yield table, (place, place + len(begun.splitlines()[0].rstrip()))
+            table = _entered(parsed, counts)
+            yield table, (offset, offset + len(begun.splitlines()[0].rstrip()))
         else:
-            end = place + len(begun.partition("=")[0].rstrip())
-            for path in _keys(found):
-                yield (*table, *path), (place, end)
+            end = offset + len(begun.partition("=")[0].rstrip())
+            for path in _keys(parsed):
+                yield (*table, *path), (offset, end)
         start, statement = start + len(statement), ""
 
 
-def _entered(found: Mapping[str, Any], counts: dict[KeyPath, int]) -> KeyPath:
+def _entered(header: Mapping[str, Any], counts: dict[KeyPath, int]) -> KeyPath:
     """Return the path of the table that a header such as ``[[grid]]`` begins."""
     path: KeyPath = ()
-    while found:
-        ((name, inner),) = found.items()
+    while header:
+        ((name, inner),) = header.items()
         path = (*path, name)
         if isinstance(inner, list):
             counts[path] = counts.get(path, -1) + 1
             path, inner = (*path, counts[path]), inner[0]
         elif path in counts:
             path = (*path, counts[path])
-        found = inner
+        header = inner
     return path
 
 
-def _keys(found: Mapping[str, Any]) -> Iterator[KeyPath]:
+def _keys(statement: Mapping[str, Any]) -> Iterator[KeyPath]:
     """Yield the paths of all keys of a statement, those of inline tables included."""
-    pending: list[tuple[KeyPath, Mapping[str, Any]]] = [((), found)]
+    pending: list[tuple[KeyPath, Mapping[str, Any]]] = [((), statement)]
     while pending:
         path, table = pending.pop()
         for name, inner in table.items():

@@ -100,12 +100,12 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
     calls: dict[str, MethodCall] = {}
     for name, method in list(methods.items()):
         try:
-            found = answer(method, problem, x, preparations=1)
+            result = answer(method, problem, x, preparations=1)
         except (Exception, SystemExit):  # a method of another package may raise anything
             del methods[name]
             continue
-        times[name].prepare.extend(found.prepare_samples)
-        calls[name] = found.call
+        times[name].prepare.extend(result.prepare_samples)
+        calls[name] = result.call
     reference = MethodCall(cast(Prepared, _yardstick), x)
     costs = in_turns([*calls.values(), reference])
     yard = costs.pop()
@@ -140,8 +140,8 @@ def _yardstick(x: Any) -> float:
 def _judged_over(case: StudyCase, domain: Domain, names: Sequence[str]) -> dict[str, Any]:
     """Compare methods over the domain of a case; return the schema ``difflab.domain/3``."""
     over = {name: tuple(ends) for name, ends in domain.over.items()}
-    stated = chosen(vars(case) | vars(domain), DomainOptions)
-    options: Any = {**stated, "methods": names, "progress": silent}  # the study shows its own
+    settings = chosen(vars(case) | vars(domain), DomainOptions)
+    options: Any = {**settings, "methods": names, "progress": silent}  # the study shows its own
     return compare_domain(case.text, over, case.point, **options).to_dict()
 
 
@@ -155,12 +155,12 @@ def read_over(text: str) -> Mapping[str, Any]:
     """
     try:
         with long_integers():
-            found = json.loads(text)
+            document = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or found.get("schema") not in READ:
+        document = None
+    if not isinstance(document, dict) or document.get("schema") not in READ:
         raise InputError("this is no comparison over a domain")
-    return found
+    return document
 
 
 def options_over(domain: Domain) -> list[str]:
@@ -171,10 +171,10 @@ def options_over(domain: Domain) -> list[str]:
     >>> options_over(Domain({"x": [0.1, 10]}, 500, {"x": "log"}))
     ['--over', 'x=0.1:10', '--points', '500', '--scale', 'x=log']
     """
-    found = ["--over", domain.label, "--points", str(domain.points)]
+    options = ["--over", domain.label, "--points", str(domain.points)]
     if domain.scale:
-        found += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
-    return found + ["--seed", str(domain.seed)] * (domain.seed != 0)
+        options += ["--scale", ",".join(f"{name}={kind}" for name, kind in domain.scale.items())]
+    return options + ["--seed", str(domain.seed)] * (domain.seed != 0)
 
 
 def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
@@ -182,24 +182,24 @@ def rows_over(document: Mapping[str, Any]) -> dict[str, MethodRow]:
     return {row.name: _row(row) for row in read_rows(document)}
 
 
-def _row(found: DomainRow) -> MethodRow:
-    status, message, worst = found.status, found.message, found.worst
+def _row(row: DomainRow) -> MethodRow:
+    status, message, worst = row.status, row.message, row.worst
     if status is Status.OK and worst is None:  # no point has an answer
-        status, message = Status(found.silences[0].status), found.silences[0].reason
-    shares = {name: share for name, share in found.shares.items() if share}
+        status, message = Status(row.silences[0].status), row.silences[0].reason
+    shares = {name: share for name, share in row.shares.items() if share}
     if worst is not None and (set(shares) != {"agree"} or worst.verdict != "agree"):
         message = ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
         message += f"; worst in the {worst.found}: {worst.message or worst.verdict}"
     errors: dict[str, Any] = {name: getattr(worst, name, None) for name in ERRORS}
     return MethodRow(
-        name=found.name,
-        family=found.family,
+        name=row.name,
+        family=row.family,
         status=status,
         message=message,
         verdict=None if worst is None else worst.verdict,
         **errors,
-        function_evaluations=found.evaluations,
-        prepare_seconds=found.prepare_seconds,
+        function_evaluations=row.evaluations,
+        prepare_seconds=row.prepare_seconds,
     )
 
 
@@ -232,13 +232,13 @@ def sources(cases: Sequence[StudyCase]) -> dict[str, Source]:
     return {method.name: source(method) for method in methods}
 
 
-def keys(case: StudyCase, known: Mapping[str, Source]) -> dict[str, str]:
+def keys(case: StudyCase, provenance: Mapping[str, Source]) -> dict[str, str]:
     """Return the key of the record of each method of a case, by the method's name.
 
     It is a hash of what is differentiated, the settings, and what produces the record.
     """
     return {
-        name: digest({"case": case.key, "method": name, "source": dict(known[name])})
+        name: digest({"case": case.key, "method": name, "source": dict(provenance[name])})
         for name in case.methods
     }
 
@@ -251,53 +251,53 @@ def judged(case: StudyCase, names: Sequence[str]) -> JudgedCase:
     try:
         if case.domain is not None:
             return JudgedCase(None, domain=_judged_over(case, case.domain, names))
-        stated = chosen(vars(case), CompareOptions)
-        options: Any = {**stated, "methods": names, "timing": False, "progress": silent}
+        settings = chosen(vars(case), CompareOptions)
+        options: Any = {**settings, "methods": names, "timing": False, "progress": silent}
         return JudgedCase(compare(case.text, case.point, often=case.repeats > 0, **options))
     except Exception as error:  # packages and problems of others may raise anything
         return JudgedCase(None, outcome(error))
 
 
-def to_time(case: StudyCase, found: JudgedCase) -> list[str]:
+def to_time(case: StudyCase, result: JudgedCase) -> list[str]:
     """Return the methods of a case whose calls are timed: those that returned a derivative."""
-    if found.comparison is None or not case.repeats:
+    if result.comparison is None or not case.repeats:
         return []
-    return [row.name for row in found.comparison.methods if row.status is Status.OK]
+    return [row.name for row in result.comparison.methods if row.status is Status.OK]
 
 
 def records(
     study: str,
     case: StudyCase,
-    found: JudgedCase,
+    result: JudgedCase,
     times: Mapping[str, Times],
     wanted: Mapping[str, str],
-    known: Mapping[str, Source],
+    provenance: Mapping[str, Source],
 ) -> list[Record]:
     """Return the records of the methods `wanted`, a mapping of names to keys."""
-    rows = {} if found.comparison is None else {row.name: row for row in found.comparison.methods}
-    rows |= {} if found.domain is None else rows_over(found.domain)
+    rows = {} if result.comparison is None else {row.name: row for row in result.comparison.methods}
+    rows |= {} if result.domain is None else rows_over(result.domain)
     shared = {**case.record(), "study": study, "date": now()}
     made = []
     for name, key in wanted.items():
         row = rows.get(name)
-        comparison = found.comparison
+        comparison = result.comparison
         if row is not None and name in times:
             row = _with_times(row, times[name])
         single = None
         if comparison is not None and row is not None:
             single = packed_json(replace(comparison, methods=(row,)).to_dict())
-        elif found.domain is not None:
-            own = [each for each in found.domain["methods"] if each["name"] == name]
-            single = packed_json({**found.domain, "methods": own})
+        elif result.domain is not None:
+            own = [each for each in result.domain["methods"] if each["name"] == name]
+            single = packed_json({**result.domain, "methods": own})
         made.append(
             {
                 "key": key,
                 **shared,
                 "method": name,
-                **_figures(row, found.failure),
+                **_figures(row, result.failure),
                 "blocks": packed_json(times[name].blocks if name in times else []),
                 "comparison": single,
-                **{column: known[name][column] for column in MACHINE},
+                **{column: provenance[name][column] for column in MACHINE},
             }
         )
     return made

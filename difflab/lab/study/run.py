@@ -59,34 +59,35 @@ class Plan:
     def records(self, case: StudyCase, wanted: Mapping[str, str]) -> list[Record]:
         """Compute the records `wanted` of a case, a mapping of methods to keys."""
         if case.version != THIS:
-            interpreter, known = self.study.versions[case.version], self.sources[case.version]
-            return records_of_version(self.study.name, case, interpreter, wanted, known)
-        found = judged(case, [*wanted])
-        names = to_time(case, found)
-        return self.made(case, found, timed(case, names) if names else {}, wanted)
+            interpreter, provenance = self.study.versions[case.version], self.sources[case.version]
+            return records_of_version(self.study.name, case, interpreter, wanted, provenance)
+        result = judged(case, [*wanted])
+        names = to_time(case, result)
+        return self.made(case, result, timed(case, names) if names else {}, wanted)
 
     def made(
         self,
         case: StudyCase,
-        found: JudgedCase,
+        result: JudgedCase,
         times: Mapping[str, Times],
         wanted: Mapping[str, str],
     ) -> list[Record]:
         """Return the records `wanted` of a case that was judged and timed."""
-        known = self.sources[case.version]
-        return records(self.study.name, case, found, times, wanted, known)
+        provenance = self.sources[case.version]
+        return records(self.study.name, case, result, times, wanted, provenance)
 
 
 def plan(study: Study, here: Mapping[str, Source] | None = None) -> Plan:
     """Return the plan of a study; `here` is the source of its records, if not this process's."""
-    known: dict[str, Mapping[str, Source]] = {THIS: here or sources(study.cases)}
+    provenance: dict[str, Mapping[str, Source]] = {THIS: here or sources(study.cases)}
     for name, interpreter in study.versions.items():
         if any(case.version == name for case in study.cases):
-            known[name] = other_sources(name, interpreter, study.cases)
+            provenance[name] = other_sources(name, interpreter, study.cases)
     works = [
-        Work(case, case.key, case.label, keys(case, known[case.version])) for case in study.cases
+        Work(case, case.key, case.label, keys(case, provenance[case.version]))
+        for case in study.cases
     ]
-    return Plan(study, works, known)
+    return Plan(study, works, provenance)
 
 
 def run(
@@ -245,8 +246,8 @@ class Cluster:
                     hint=f"dask worker ADDRESS --nthreads 1 --resources {name}=1",
                 )
         here = sources(cases)
-        for address, found in self.client.run(sources, cases).items():
-            for method, source in found.items():
+        for address, provenance in self.client.run(sources, cases).items():
+            for method, source in provenance.items():
                 for column, value in source.items():
                     if value != here[method][column]:
                         raise InputError(
@@ -324,17 +325,17 @@ class _Flow:
     def step(self) -> None:
         """Wait for one result; pass it on to be timed, or write it."""
         future = next(self._completed)
-        work, missing, found = self._cases.pop(future.key)
+        work, missing, result = self._cases.pop(future.key)
         times: Mapping[str, Times] = {}
-        if found is None:
-            found = self._result(future, JudgedCase(None, _LOST))
-            names = to_time(work.subject, found)
+        if result is None:
+            result = self._result(future, JudgedCase(None, _LOST))
+            names = to_time(work.subject, result)
             if names:
-                self._send(timed, (work.subject, names), _TIMING, (work, missing, found))
+                self._send(timed, (work.subject, names), _TIMING, (work, missing, result))
                 return
         else:
             times = self._result(future, times)
-        records = self._planned.made(work.subject, found, times, missing)
+        records = self._planned.made(work.subject, result, times, missing)
         self._store.add(self._owner, work.name, records)
 
     def _result(self, future: Any, lost: Any) -> Any:

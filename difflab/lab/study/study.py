@@ -15,8 +15,8 @@ from difflab.errors import InputError
 from difflab.lab.study.cases import THIS, Domain, StudyCase
 from difflab.lab.study.functions import (
     NO_USER_CODE,
+    KeyLocations,
     KeyPath,
-    KeyPlaces,
     Source,
     UserCode,
     function_of,
@@ -85,7 +85,7 @@ def read(path: Path, code: UserCode = NO_USER_CODE) -> Study:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{str(path)!r} is not TOML: {error}") from error
-    return _Reader(path, KeyPlaces(text), code).study(content)
+    return _Reader(path, KeyLocations(text), code).study(content)
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,9 @@ class _StudyPoint:
 class _Reader:
     """Reads the tables of one file; every error names the key and its line."""
 
-    def __init__(self, path: Path, places: KeyPlaces, code: UserCode) -> None:
+    def __init__(self, path: Path, locations: KeyLocations, code: UserCode) -> None:
         self._path = path
-        self._error = places.error
+        self._error = locations.error
         self._code = code
 
     def study(self, content: Mapping[str, Any]) -> Study:
@@ -123,7 +123,7 @@ class _Reader:
         return Study(name, tuple(cases.values()), versions)
 
     def _versions(self, content: Mapping[str, Any]) -> dict[str, Path]:
-        found: dict[str, Path] = {}
+        versions: dict[str, Path] = {}
         table = self._typed((), content, "versions", dict, {})
         for name in table:
             if name == THIS:
@@ -137,8 +137,8 @@ class _Reader:
                     f"there is no file {str(interpreter)!r}",
                     "name the Python interpreter of its environment, such as old/.venv/bin/python",
                 )
-            found[name] = interpreter.absolute()
-        return found
+            versions[name] = interpreter.absolute()
+        return versions
 
     def _cases(
         self, at: KeyPath, grid: Mapping[str, Any], versions: Mapping[str, Path]
@@ -198,7 +198,7 @@ class _Reader:
         self, at: KeyPath, grid: Mapping[str, Any], domains: Sequence[Domain]
     ) -> Iterator[tuple[Source, Mapping[str, Any] | None]]:
         """Yield every function at every point that the grid gives; the point None is none."""
-        given: tuple[Mapping[str, Any] | None, ...] = self._each(at, grid, "at", dict, (None,))
+        points: tuple[Mapping[str, Any] | None, ...] = self._each(at, grid, "at", dict, (None,))
         formulas = self._each(at, grid, "formulas", str, ())
         families = self._each(at, grid, "families", str, ())
         if "sizes" in grid and "n" in grid:
@@ -208,15 +208,15 @@ class _Reader:
         if not formulas and not families:
             raise self._error(at, "the grid has neither formulas nor families")
         if bool(families) != bool(n or m):
-            missing, known = ("sizes", "families") if families else ("families", "sizes")
-            key = known if known in grid else "n" if n else "m"
+            missing, present = ("sizes", "families") if families else ("families", "sizes")
+            key = present if present in grid else "n" if n else "m"
             raise self._error((*at, key), f"{key} need {missing}, which the grid lacks")
         for formula in formulas:
-            find = partial(source, formula, self._path.parent, self._code, given, domains)
-            yield from zip(self._checked((*at, "formulas"), find), given, strict=True)
+            find = partial(source, formula, self._path.parent, self._code, points, domains)
+            yield from zip(self._checked((*at, "formulas"), find), points, strict=True)
         for name in families:
-            found = partial(_listed, name, n, m, self._code)
-            yield from product(self._checked((*at, "families"), found), given)
+            list_members = partial(_listed, name, n, m, self._code)
+            yield from product(self._checked((*at, "families"), list_members), points)
 
     def _study_points(self, at: KeyPath, grid: Mapping[str, Any]) -> Iterator[_StudyPoint]:
         """Yield the functions at their points (given, customary or chosen), or over domains."""
@@ -225,19 +225,21 @@ class _Reader:
 
         seeds = self._each(at, grid, "seeds", int, (0,), _one_from_zero)
         domains = self._domains(at, grid, seeds)
-        known: dict[tuple[str, frozenset[str]], Function] = {}
-        for each, given in self._sources(at, grid, domains):
+        functions: dict[tuple[str, frozenset[str]], Function] = {}
+        for each, override in self._sources(at, grid, domains):
             key = (*at, "families" if each.family else "formulas")
-            names = frozenset(given_names(each.point, given, *(domain.over for domain in domains)))
+            names = frozenset(
+                given_names(each.point, override, *(domain.over for domain in domains))
+            )
             find = partial(function_of, each, names)
-            function = known.get((each.text, names)) or self._checked(key, find)
-            known[each.text, names] = function
+            function = functions.get((each.text, names)) or self._checked(key, find)
+            functions[each.text, names] = function
             each = replace(each, text=function.text or each.text)
             if domains:
-                yield from self._over(at, each, function, given, domains)
+                yield from self._over(at, each, function, override, domains)
                 continue
-            point = each.point if given is None else given
-            key = key if given is None else (*at, "at")
+            point = each.point if override is None else override
+            key = key if override is None else (*at, "at")
             for seed in seeds if point is None else (0,):
                 chosen = partial(checked_point, function, point, seed)
                 yield _StudyPoint(each, self._checked(key, chosen))
@@ -262,15 +264,15 @@ class _Reader:
         at: KeyPath,
         each: Source,
         function: Function,
-        given: Mapping[str, Any] | None,
+        override: Mapping[str, Any] | None,
         domains: Sequence[Domain],
     ) -> Iterator[_StudyPoint]:
-        """Yield a function over domains: `given` or its customary point has the other inputs."""
+        """Yield a function over domains: `override` or its customary point has the other inputs."""
         from difflab.lab.domain.box import box_of
 
         for domain in domains:
-            point = {} if each.point is None or given is not None else each.point
-            fixed = given or {name: x for name, x in point.items() if name not in domain.over}
+            point = {} if each.point is None or override is not None else each.point
+            fixed = override or {name: x for name, x in point.items() if name not in domain.over}
             find = partial(box_of, function, domain.over, fixed, domain.scale)
             yield _StudyPoint(each, self._checked((*at, "over"), find).fixed, domain)
 

@@ -41,16 +41,16 @@ def other_sources(name: str, interpreter: Path, cases: Sequence[StudyCase]) -> d
     methods = dict.fromkeys(m for case in cases if case.version == name for m in case.methods)
     done = _run([*_start(interpreter), "-c", _SOURCES, *methods], _OVERHEAD)
     try:
-        found = json.loads(done.stdout)
+        provenance = json.loads(done.stdout)
     except ValueError:
-        found = {}
-    if set(found) < set(methods):
+        provenance = {}
+    if set(provenance) < set(methods):
         last = done.stderr.strip().rpartition("\n")[2] or "it says nothing"
         raise InputError(
             f"the version {name!r} does not run with {str(interpreter)!r}: {last}",
             hint="install difflab into its environment",
         )
-    return {method: found[method] for method in methods}
+    return {method: provenance[method] for method in methods}
 
 
 def command(case: StudyCase, methods: Sequence[str]) -> list[str]:
@@ -61,18 +61,18 @@ def command(case: StudyCase, methods: Sequence[str]) -> list[str]:
     >>> command(StudyCase("x^2", {"x": 2.0}, ("reverse",)), ["reverse"])
     ['compare', '--at', 'x=2.0', '--methods', 'reverse', '--', 'x^2']
     """
-    found = ["compare"]
+    arguments = ["compare"]
     for name, value in case.point.items():
-        found += ["--at", f"{name}={json.dumps(strict(value))}"]
-    found += ["--methods", ",".join(methods)]
-    found += ["--order", str(case.order)] * (case.order != 1)
-    found += ["--target", case.target] * (case.target != "auto")
-    found += ["--timeout", f"{case.timeout:g}"] * (case.timeout != 10)
+        arguments += ["--at", f"{name}={json.dumps(strict(value))}"]
+    arguments += ["--methods", ",".join(methods)]
+    arguments += ["--order", str(case.order)] * (case.order != 1)
+    arguments += ["--target", case.target] * (case.target != "auto")
+    arguments += ["--timeout", f"{case.timeout:g}"] * (case.timeout != 10)
     if case.domain is None:
-        found += ["--no-timing"] * (not case.repeats)
+        arguments += ["--no-timing"] * (not case.repeats)
     else:
-        found += options_over(case.domain)
-    return [*found, "--", case.text]
+        arguments += options_over(case.domain)
+    return [*arguments, "--", case.text]
 
 
 def records_of_version(
@@ -80,34 +80,34 @@ def records_of_version(
     case: StudyCase,
     interpreter: Path,
     wanted: Mapping[str, str],
-    known: Mapping[str, Source],
+    provenance: Mapping[str, Source],
 ) -> list[Record]:
     """Return the records of the methods `wanted` of a case, computed by another version.
 
     Each repeat is a process of its own; its samples are a block without a yardstick.
     """
     arguments = [*_start(interpreter), "-m", "difflab", *command(case, [*wanted])]
-    place = arguments.index("--")
-    arguments[place:place] = ["--format", "json"]
-    found, times = JudgedCase(None), {name: Times() for name in wanted}
+    separator = arguments.index("--")
+    arguments[separator:separator] = ["--format", "json"]
+    result, times = JudgedCase(None), {name: Times() for name in wanted}
     for _ in range(max(case.repeats, 1)):
         done = _run(arguments, _OVERHEAD + case.timeout * (len(wanted) + 1))
         try:
             if case.domain is not None:
-                found = JudgedCase(None, domain=read_over(done.stdout))
+                result = JudgedCase(None, domain=read_over(done.stdout))
             else:
-                found = JudgedCase(from_json(done.stdout))
+                result = JudgedCase(from_json(done.stdout))
         except InputError:
             last = done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
-            found = JudgedCase(None, Outcome(Status.FAILED, last))
+            result = JudgedCase(None, Outcome(Status.FAILED, last))
             break
-        for row in found.comparison.methods if found.comparison else ():
+        for row in result.comparison.methods if result.comparison else ():
             if row.samples:
                 times[row.name].blocks.append(([*row.samples], []))
                 times[row.name].prepare.extend(row.prepare_samples)
                 times[row.name].peak_bytes = row.peak_bytes
-    timed = {name: found for name, found in times.items() if found.blocks}
-    return records(study, case, found, timed, wanted, known)
+    timed = {name: each for name, each in times.items() if each.blocks}
+    return records(study, case, result, timed, wanted, provenance)
 
 
 def _start(interpreter: Path) -> list[str]:

@@ -182,8 +182,8 @@ def compare(
     (True, array([[0.87758256]]))
     >>> print(result.table().splitlines()[0])
     f         sin(x)
-    >>> found = compare("sin(x)", over={"x": (0, 3)}, points=20, methods=["forward"])
-    >>> found.methods[0].shares["agree"]
+    >>> result = compare("sin(x)", over={"x": (0, 3)}, points=20, methods=["forward"])
+    >>> result.methods[0].shares["agree"]
     1.0
     >>> both = compare("1 - cos(x)", {"x": 1e-9}, timing=False, stabilise=True)
     >>> both.plain.value, both.stabilised.value
@@ -199,8 +199,8 @@ def compare(
         return DomainResult.of(compare_domain(expression, over, at, **settings))
     options = chosen(options, CompareOptions)
     if isinstance(expression, str) and names_problem(expression):
-        found = problem(expression)
-        expression, at = found.text, found.start if at is None else at
+        entry = problem(expression)
+        expression, at = entry.text, entry.start if at is None else at
     if stabilise:
         if not isinstance(expression, str | Function):
             raise InputError(

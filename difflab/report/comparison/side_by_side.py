@@ -49,8 +49,8 @@ def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str
     values = [("value", f"{plain.value} plain"), ("", f"{stable.value} stabilised")]
     own = list(plain.facts)
     if plain.value != stable.value:
-        place = own.index(("value", plain.value))
-        own[place : place + 1] = values
+        index = own.index(("value", plain.value))
+        own[index : index + 1] = values
     return [("plain", plain.expression), ("stabilised", stable.expression), *own]
 
 

@@ -39,9 +39,9 @@ def csv(result: DomainComparison) -> str:
     method, its verdict, its largest errors (empty where there is none) and the reason of the
     verdict. Text that a spreadsheet would treat as a formula begins with an apostrophe.
     """
-    found = columns(result)
-    lines = zip(*(_cells(column) for column in found.values()), strict=True)
-    heading = [guarded(clean(name)) for name in found]
+    by_name = columns(result)
+    lines = zip(*(_cells(column) for column in by_name.values()), strict=True)
+    heading = [guarded(clean(name)) for name in by_name]
     return csv_text([heading, *lines])
 
 
@@ -55,8 +55,8 @@ def parquet(result: DomainComparison) -> bytes:
     """
     arrow: Any = require("pyarrow", extra="parquet")
     writer: Any = require("pyarrow.parquet", extra="parquet")
-    found = columns(result)
-    table = arrow.table({name: arrow.array(column) for name, column in found.items()})
+    by_name = columns(result)
+    table = arrow.table({name: arrow.array(column) for name, column in by_name.items()})
     table = table.replace_schema_metadata({"difflab": result.to_json(indent=None)})
     buffer = BytesIO()
     writer.write_table(table, buffer, compression="zstd")
@@ -66,43 +66,43 @@ def parquet(result: DomainComparison) -> bytes:
 def columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
     """Return the columns by name, the methods one after the other; None for a missing error."""
     count, methods = len(result.points), len(result.methods)
-    found: dict[str, NDArray[Any]] = {"point": np.tile(np.arange(count), methods)}
+    by_name: dict[str, NDArray[Any]] = {"point": np.tile(np.arange(count), methods)}
     for position, name in enumerate(_inputs(result)):
-        found[name] = np.tile(result.points[:, position], methods)
-    found["status"] = np.tile(np.array(result.referred.status), methods)
-    found["proved"] = np.tile(result.referred.proved, methods)
-    found["method"] = np.repeat(np.array([row.label for row in result.methods]), count)
-    found["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
+        by_name[name] = np.tile(result.points[:, position], methods)
+    by_name["status"] = np.tile(np.array(result.referred.status), methods)
+    by_name["proved"] = np.tile(result.referred.proved, methods)
+    by_name["method"] = np.repeat(np.array([row.label for row in result.methods]), count)
+    by_name["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
     for name in _ERRORS:
         sizes = np.concatenate([getattr(each, name) for each in result.judged])
-        known = sizes.astype(object)
-        known[np.isneginf(sizes)] = None
-        found[f"{name.removesuffix('s')}_error"] = known
-    found["message"] = np.concatenate([_messages(each) for each in result.judged])
-    return found
+        errors = sizes.astype(object)
+        errors[np.isneginf(sizes)] = None
+        by_name[f"{name.removesuffix('s')}_error"] = errors
+    by_name["message"] = np.concatenate([_messages(each) for each in result.judged])
+    return by_name
 
 
 def _inputs(result: DomainComparison) -> Iterator[str]:
     """Yield the name of every flattened input."""
-    taken = {"point", "status", "proved", "method", "verdict", "message"}
+    reserved = {"point", "status", "proved", "method", "verdict", "message"}
     for variable in result.expression.inputs:
-        name = f"{variable.name}_" if variable.name in taken else variable.name
-        for place in np.ndindex(variable.shape):
-            yield f"{name}[{','.join(map(str, place))}]" if place else name
+        name = f"{variable.name}_" if variable.name in reserved else variable.name
+        for index in np.ndindex(variable.shape):
+            yield f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def _verdicts(judged: MethodJudged) -> NDArray[Any]:
     names = np.array([*map(str, VERDICTS), UNANSWERED], dtype=object)
     assert SILENT == -1  # the last name
-    found: NDArray[Any] = names[judged.verdicts]
-    return found
+    verdicts: NDArray[Any] = names[judged.verdicts]
+    return verdicts
 
 
 def _messages(judged: MethodJudged) -> NDArray[Any]:
-    found = np.full(len(judged.verdicts), "", dtype=object)
+    messages = np.full(len(judged.verdicts), "", dtype=object)
     for index, reason in judged.reasons.items():
-        found[index] = clean(reason)
-    return found
+        messages[index] = clean(reason)
+    return messages
 
 
 def _cells(column: NDArray[Any]) -> list[object]:

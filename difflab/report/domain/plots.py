@@ -58,8 +58,8 @@ def _depth(ulps: Array) -> Array:
     sizes = np.where(np.isnan(ulps), np.inf, ulps)
     with np.errstate(divide="ignore"):
         digits = np.log10(np.maximum(sizes, 1.0))
-    found: Array = np.clip(digits / DARKEST, 0.0, 1.0)
-    return found
+    depth: Array = np.clip(digits / DARKEST, 0.0, 1.0)
+    return depth
 
 
 def colours(judged: MethodJudged) -> Array:
@@ -73,8 +73,8 @@ def colours(judged: MethodJudged) -> Array:
     wrong = judged.verdicts == VERDICTS.index(Verdict.DISAGREE)
     shade = np.where(wrong, np.maximum(shade, _WRONG), shade)
     shade = np.where(judged.verdicts == SILENT, 1.0, shade)[:, None]
-    found: Array = hues * shade + (1 - shade)
-    return found
+    rgb: Array = hues * shade + (1 - shade)
+    return rgb
 
 
 PAIRED = 6
@@ -195,19 +195,19 @@ def _typed(canvas: Figure, height: float, text: str, colour: str, alpha: float =
 
 def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
     """Draw one method over one input or two."""
-    row, judged, places = result.methods[k], result.judged[k], result.box.moving.tolist()
+    row, judged, inputs = result.methods[k], result.judged[k], result.box.moving.tolist()
     names = _names(result)
-    if len(places) == 1:
-        _along(axes, result, places[0], judged)
+    if len(inputs) == 1:
+        _along(axes, result, inputs[0], judged)
         axes.set_ylabel("error in ULP", fontsize=8)
     else:
         _map_over(
-            axes, _units_of(result.box, result.points, places), _extent(result, places), judged
+            axes, _units_of(result.box, result.points, inputs), _extent(result, inputs), judged
         )
         axes.set_ylabel(names[1], fontsize=9, labelpad=1)
-        _scaled(axes.yaxis, result, places[1])
-        _scaled(axes.xaxis, result, places[0])
-        _cross(axes, result, row, places)
+        _scaled(axes.yaxis, result, inputs[1])
+        _scaled(axes.xaxis, result, inputs[0])
+        _cross(axes, result, row, inputs)
     axes.set_xlabel(names[0], fontsize=9, labelpad=1)
     axes.tick_params(labelsize=8)
     largest = "" if row.ulps is None else f"{error(row.ulps[99])} ULP"
@@ -217,24 +217,24 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
         label.set_parse_math(False)
 
 
-def _along(axes: Axes, result: DomainComparison, place: int, judged: MethodJudged) -> None:
+def _along(axes: Axes, result: DomainComparison, index: int, judged: MethodJudged) -> None:
     """Draw the error of one method along one input."""
-    logarithmic = result.box.logarithmic[place]
-    x = _units_of(result.box, result.points, [place])[:, 0]
-    _errors_along(axes, x if logarithmic else result.points[:, place], judged)
+    logarithmic = result.box.logarithmic[index]
+    x = _units_of(result.box, result.points, [index])[:, 0]
+    _errors_along(axes, x if logarithmic else result.points[:, index], judged)
     if logarithmic:
         axes.set_xlim(-0.03, 1.03)
-    _scaled(axes.xaxis, result, place)
+    _scaled(axes.xaxis, result, index)
 
 
 def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, Any]) -> None:
     """Draw the matrix of pairs of one method: the error along each input on the diagonal."""
-    places = result.box.moving.tolist()[:PAIRED]
+    inputs = result.box.moving.tolist()[:PAIRED]
     names, judged = _names(result), result.judged[k]
-    units = _units_of(result.box, result.points, places)
-    grid = canvas.subplots(len(places), len(places), squeeze=False, gridspec_kw=space)
-    for i, down in enumerate(places):
-        for j, across in enumerate(places):
+    units = _units_of(result.box, result.points, inputs)
+    grid = canvas.subplots(len(inputs), len(inputs), squeeze=False, gridspec_kw=space)
+    for i, down in enumerate(inputs):
+        for j, across in enumerate(inputs):
             axes = grid[i, j]
             axes.tick_params(labelsize=8)
             if j > i:
@@ -249,11 +249,11 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
                 _scaled(axes.xaxis, result, across)
                 _scaled(axes.yaxis, result, down)
                 _cross(axes, result, result.methods[k], [across, down])
-            if i == len(places) - 1:
+            if i == len(inputs) - 1:
                 axes.set_xlabel(names[j], fontsize=8, parse_math=False)
             if j == 0 and i:
                 axes.set_ylabel(names[i], fontsize=8, parse_math=False)
-    more = len(result.box.moving) - len(places)
+    more = len(result.box.moving) - len(inputs)
     said = f"{clean(result.methods[k].label)}, the worst method\nevery cell: its worst point"
     if more:
         said += f"\n{more} more inputs are not shown"
@@ -263,27 +263,27 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
 def _names(result: DomainComparison) -> list[str]:
     """Return the name of every input that varies."""
     names = [
-        f"{clean(item.name)}[{','.join(map(str, place))}]" if place else clean(item.name)
+        f"{clean(item.name)}[{','.join(map(str, index))}]" if index else clean(item.name)
         for item in result.expression.inputs
-        for place in np.ndindex(item.shape)
+        for index in np.ndindex(item.shape)
     ]
-    return [shorten(names[place], 16) for place in result.box.moving]
+    return [shorten(names[index], 16) for index in result.box.moving]
 
 
-def _extent(result: DomainComparison, places: Sequence[int]) -> _Extent:
+def _extent(result: DomainComparison, inputs: Sequence[int]) -> _Extent:
     """Return the ends of two axes, in the units of their scale: left, right, bottom, top."""
     box = result.box
     (left, right), (bottom, top) = (
-        (0.0, 1.0) if box.logarithmic[place] else (float(box.low[place]), float(box.high[place]))
-        for place in places
+        (0.0, 1.0) if box.logarithmic[index] else (float(box.low[index]), float(box.high[index]))
+        for index in inputs
     )
     return left, right, bottom, top
 
 
-def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
+def _scaled(axis: Any, result: DomainComparison, index: int) -> None:
     """Label an axis in the units of the input."""
-    low, high = float(result.box.low[place]), float(result.box.high[place])
-    if not result.box.logarithmic[place]:
+    low, high = float(result.box.low[index]), float(result.box.high[index])
+    if not result.box.logarithmic[index]:
         # As many digits as tell the ends of a narrow interval apart.
         ratio = max(abs(low), abs(high)) / (high / 2 - low / 2)
         digits = min(5 + math.ceil(math.log10(ratio)), 17)
@@ -298,13 +298,13 @@ def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
     axis.set_ticks((powers - first) / (last - first), names)
 
 
-def _cross(axes: Axes, result: DomainComparison, row: DomainRow, places: Sequence[int]) -> None:
+def _cross(axes: Axes, result: DomainComparison, row: DomainRow, inputs: Sequence[int]) -> None:
     """Mark the worst point of a method on a map."""
     if row.worst is None:
         return
     point = np.concatenate([np.ravel(row.worst.point[v.name]) for v in result.expression.inputs])
-    at = _units_of(result.box, point[None], places)[0]
-    extent = _extent(result, places)
+    at = _units_of(result.box, point[None], inputs)[0]
+    extent = _extent(result, inputs)
     x, y = (extent[2 * s] + at[s] * (extent[2 * s + 1] - extent[2 * s]) for s in (0, 1))
     axes.plot(x, y, "o", ms=7, mfc="none", mec=INK, mew=1.1, clip_on=False, zorder=5)
 
@@ -396,9 +396,9 @@ def _pair(axes: Axes, units: Array, extent: _Extent, judged: MethodJudged) -> No
 def _units_of(box: Box, points: Array, inputs: Sequence[int]) -> Array:
     """Return points as those of the unit cube of some inputs, each in its scale."""
     parts = []
-    for place in inputs:
-        low, high, x = box.low[place], box.high[place], points[:, place]
-        if box.logarithmic[place]:
+    for index in inputs:
+        low, high, x = box.low[index], box.high[index], points[:, index]
+        if box.logarithmic[index]:
             low, high, x = (np.log(np.abs(part)) for part in (low, high, x))
         parts.append((x - low) / (high - low))
     return np.stack(parts, axis=1)

@@ -54,15 +54,15 @@ def _end(value: float) -> str:
 
 
 def _facts(result: DomainComparison) -> list[tuple[str, str]]:
-    found = [("over", domain_text(result))]
+    facts = [("over", domain_text(result))]
     searched = f", and a search of {counted(result.searched, 'point')}" if result.searched else ""
-    found.append(("points", f"{counted(len(result.points), 'point')}{searched}"))
+    facts.append(("points", f"{counted(len(result.points), 'point')}{searched}"))
     parts = [f"{clean(name)} at {percent(share)}" for name, share in result.regularity.items()]
     if result.contradiction:
         parts.insert(0, f"CONTRADICTION: {clean(result.contradiction)}")
     if result.proved:
         parts.append(f"proved at {percent(result.proved)}")
-    return [*found, ("referee", ", ".join(parts))]
+    return [*facts, ("referee", ", ".join(parts))]
 
 
 def methods_table(rows: Sequence[DomainRow]) -> Table:
@@ -99,16 +99,16 @@ def notes(row: DomainRow) -> list[tuple[str, str]]:
     name = clean(row.label)
     if row.message:
         return [(name, clean(row.message))]
-    found = []
+    pairs = []
     if row.worst is not None:
-        found.append((name, _worst(row.worst)))
+        pairs.append((name, _worst(row.worst)))
     for silence in row.silences[:3]:
         where = f"{point_text(silence.low)} to {point_text(silence.high)}"
         number = counted(silence.count, "point")
-        found.append((name, f"{silence.status} at {number} ({where}): {clean(silence.reason)}"))
+        pairs.append((name, f"{silence.status} at {number} ({where}): {clean(silence.reason)}"))
     if len(row.silences) > 3:
-        found.append((name, f"{len(row.silences) - 3} more reasons, in --format json"))
-    return found
+        pairs.append((name, f"{len(row.silences) - 3} more reasons, in --format json"))
+    return pairs
 
 
 def _worst(worst: WorstPoint) -> str:

@@ -81,8 +81,8 @@ def _section(part: Budget) -> Section:
 
 def _operation(each: Contribution) -> str:
     """Return the operation in the source, after its name where that is another one."""
-    known = each.operation in each.text or not each.operation.isidentifier()
-    return each.text if known else f"{each.operation}: {each.text}"
+    is_named = each.operation in each.text or not each.operation.isidentifier()
+    return each.text if is_named else f"{each.operation}: {each.text}"
 
 
 def _share(share: float) -> str:
@@ -137,10 +137,10 @@ def _lines(result: ErrorBudget) -> Iterator[Section]:
         (
             f"{clean(key[0])}:{key[1]}" if key[0] != "line" else str(key[1]),
             Cell(shorten(clean(texts[key]), 80)),
-            *(_share(share) if share else "" for share in found),
-            _bar(max(found)),
+            *(_share(share) if share else "" for share in line_shares),
+            _bar(max(line_shares)),
         )
-        for key, found in sorted(shares.items())
+        for key, line_shares in sorted(shares.items())
     ]
     yield Section(Table(columns, rows), "lines of code")
 
@@ -186,11 +186,11 @@ def _picture(result: ErrorBudget) -> Diagram:
 
 
 def _marked(part: Budget, title: str) -> Diagram:
-    found = diagram(part.function, title=title if part.kind == "value" else "")
+    plain = diagram(part.function, title=title if part.kind == "value" else "")
     shares = part.shares
     boxes = []
-    for box in found.boxes:
+    for box in plain.boxes:
         share = sum(shares.get(node, 0.0) for node in box.nodes)
         caption = f"{box.caption}, {_share(share)}" if share >= 0.005 else box.caption
         boxes.append(replace(box, heat=math.sqrt(min(share, 1.0)), caption=caption))
-    return replace(found, boxes=tuple(boxes))
+    return replace(plain, boxes=tuple(boxes))

@@ -141,15 +141,15 @@ def error_budget(
     Examples
     --------
     >>> import difflab as dl
-    >>> found = dl.error_budget("(1 - cos(x))/x^2", at={"x": 1e-4})
-    >>> worst = found.value.contributions[0]
-    >>> worst.text, f"{worst.ulps:.1e} ULP", found.value.proved
+    >>> budget = dl.error_budget("(1 - cos(x))/x^2", at={"x": 1e-4})
+    >>> worst = budget.value.contributions[0]
+    >>> worst.text, f"{worst.ulps:.1e} ULP", budget.value.proved
     ('cos(x)', '8.0e+08 ULP', True)
-    >>> print(found.stable[-1])
+    >>> print(budget.stable[-1])
     gradient: gains 16.2 decimal digits (1.31e17 → 8 ULP)
     """
-    found = budgeted(f, at, over=over, points=points, dtype=dtype, prove=prove, seed=seed)
-    return ErrorBudgetResult.of(advised(found))
+    budget = budgeted(f, at, over=over, points=points, dtype=dtype, prove=prove, seed=seed)
+    return ErrorBudgetResult.of(advised(budget))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,10 +264,10 @@ def cheapest_dtypes(
     Examples
     --------
     >>> import difflab as dl
-    >>> found = dl.cheapest_dtypes("exp(x)*y", {"x": (0, 15), "y": (1, 2)}, tolerance=1e-2)
-    >>> found.counts
+    >>> assignment = dl.cheapest_dtypes("exp(x)*y", {"x": (0, 15), "y": (1, 2)}, tolerance=1e-2)
+    >>> assignment.counts
     {'float32': 2, 'float16': 2}
-    >>> print(found.code)
+    >>> print(assignment.code)
     import numpy as np
     <BLANKLINE>
     <BLANKLINE>
@@ -278,8 +278,8 @@ def cheapest_dtypes(
         t4 = t3 * np.float32(t2)
         return t4, np.float32(np.stack((t4, t3)))
     """
-    found = assigned(
+    assignment = assigned(
         f, over, at, tolerance=tolerance, dtypes=dtypes, floor=floor, scale=scale, points=points,
         seed=seed,
     )  # fmt: skip
-    return DtypeResult.of(found)
+    return DtypeResult.of(assignment)

@@ -76,7 +76,7 @@ def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> st
     colours = [_LINES[k % len(_LINES)] for k in range(len(series))]
     legend, tall = _legend(list(zip(series, colours, strict=True)), bottom + 58)
 
-    def place(size: float, value: float) -> tuple[float, float]:
+    def position(size: float, value: float) -> tuple[float, float]:
         span = log10(sizes[-1] / sizes[0]) or 1.0
         x = _LEFT / 2 + (_WIDTH - _LEFT) * (
             log10(size / sizes[0]) / span if len(sizes) > 1 else 0.5
@@ -86,15 +86,15 @@ def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> st
     parts = [_begin(tall, f"seconds of a call against the size of {title}")]
     parts.append(_label(0, 16, f"{shorten(title, 80)}: time of a call against the size"))
     for power in range(first, last + 1):
-        _, y = place(sizes[0], 10.0**power)
+        _, y = position(sizes[0], 10.0**power)
         parts.append(_label(_LEFT / 2 - 10, y + 4, seconds(10.0**power), "end"))
         parts.append(
             f'<line x1="{_LEFT / 2}" x2="{_WIDTH - _LEFT / 2}" y1="{y:.1f}" y2="{y:.1f}" '
             'stroke="currentColor" stroke-opacity=".15"/>'
         )
-    parts += [_label(place(n, low)[0], bottom + 18, f"{n:g}", "middle") for n in sizes]
+    parts += [_label(position(n, low)[0], bottom + 18, f"{n:g}", "middle") for n in sizes]
     for colour, (method, line) in zip(colours, series.items(), strict=True):
-        parts += _line(method, [(*place(*point), *point) for point in line], colour)
+        parts += _line(method, [(*position(*point), *point) for point in line], colour)
     return "".join([*parts, *legend, "</svg></div>"])
 
 

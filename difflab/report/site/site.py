@@ -148,10 +148,10 @@ def _shown(value: Any, column: RecordColumn) -> str:
 
 
 def _figure(value: Any, shown: Any) -> str:
-    given = "" if value is None else repr(value)
-    given = {"inf": "Infinity", "-inf": "-Infinity"}.get(given, given)
+    data = "" if value is None else repr(value)
+    data = {"inf": "Infinity", "-inf": "-Infinity"}.get(data, data)
     text = "" if value is None else shown(value)
-    return f'<td class="figure" data-value="{escape(given)}">{escape(text)}</td>'
+    return f'<td class="figure" data-value="{escape(data)}">{escape(text)}</td>'
 
 
 def _outcome(record: Record) -> str:
@@ -168,8 +168,8 @@ def _pictures(records: Sequence[Record]) -> Iterator[str]:
         if record["family"] and record["call_seconds"]:
             methods = lines.setdefault(clean(record["family"]), {})
             line = methods.setdefault(clean(record["method"]), {})
-            known = line.get(record["size"], math.inf)
-            line[record["size"]] = min(known, record["call_seconds"])
+            previous = line.get(record["size"], math.inf)
+            line[record["size"]] = min(previous, record["call_seconds"])
     yield f"<h2>Verdicts</h2>{verdicts(counts)}" if counts else ""
     for family, methods in lines.items():
         if any(len(line) > 1 for line in methods.values()):
@@ -218,9 +218,9 @@ def _one(record: Record) -> Iterator[str]:
     ]
     if record["comparison"] and record["over"] is None:
         comparison: Comparison = from_dict(unpacked_json(record["comparison"]))
-        found = comparison.methods[0].jacobian
-        if found is not None and found.size:
-            facts.append(("derivative", ", ".join(map(exact, found.ravel()[:100].tolist()))))
+        jacobian = comparison.methods[0].jacobian
+        if jacobian is not None and jacobian.size:
+            facts.append(("derivative", ", ".join(map(exact, jacobian.ravel()[:100].tolist()))))
     blocks = unpacked_json(record["blocks"])
     if blocks:
         medians = ", ".join(seconds(sorted(call)[len(call) // 2]) for call, _ in blocks)

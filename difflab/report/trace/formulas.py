@@ -91,8 +91,8 @@ class NotationPrinter:
         """Return the function from argument phrases to the phrase of `primitive`."""
 
         def written(*args: Phrase, **params: Any) -> Phrase:
-            found = self.known.get((primitive, tuple(arg.text for arg in args)))
-            return self._written(primitive, args, params) if found is None else found
+            phrase = self.known.get((primitive, tuple(arg.text for arg in args)))
+            return self._written(primitive, args, params) if phrase is None else phrase
 
         return written
 
@@ -277,8 +277,8 @@ class Rules:
         source = _inputs(operation, sweep.function)[position]
         output = sweep.function.outputs[0]
         seed = sweep.node(sweep.builder.input(T, sweep.builder.shape(output)))
-        found = pull_back(sweep, {output: seed}, [source]).get(source)
-        bar = None if found is None else sweep.node(resolved(sweep.builder, found))
+        cotangent = pull_back(sweep, {output: seed}, [source]).get(source)
+        bar = None if cotangent is None else sweep.node(resolved(sweep.builder, cotangent))
         return self._formula(operation, sweep, bar)
 
     @_kept
@@ -298,12 +298,12 @@ class Rules:
         return isinstance(operation.primitive.rule, LinearMap | ByArgument)
 
     def _formula(
-        self, operation: IsolatedOperation, sweep: Sweep, found: Node | None
+        self, operation: IsolatedOperation, sweep: Sweep, derivative: Node | None
     ) -> OperationFormula | None:
         # A structural zero ends the sweep, so that no infinite slope turns it into nan.
-        if found is None or sweep.builder.number(found.id) == 0:
+        if derivative is None or sweep.builder.number(derivative.id) == 0:
             return None
-        graph, (output,) = sweep.builder.freeze([found.id])
+        graph, (output,) = sweep.builder.freeze([derivative.id])
         known = _truths(operation)
         known[operation.primitive, _texts(operation)] = atom(_slot("y"))
         return OperationFormula(graph, output, known, self._on)

@@ -109,17 +109,17 @@ def _ordered(function: Function, order: Sequence[int], closed: Sequence[Composit
     """Return the lines sorted by their distance from the inputs."""
     graph = function.graph
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    box_of = {node: place for place, each in enumerate(closed) for node in each.nodes}
+    box_of = {node: position for position, each in enumerate(closed) for node in each.nodes}
     groups: dict[int, list[int]] = {}
     for node in sorted(operations):
         # One operation of its own is keyed below zero.
         groups.setdefault(box_of.get(node, -1 - node), []).append(node)
     used = _used_outside(function, operations, box_of)
-    found = [
+    lines = [
         _line(function, nodes, closed[key].name if key >= 0 else "", used)
         for key, nodes in groups.items()
     ]
-    return _by_level(graph, found)
+    return _by_level(graph, lines)
 
 
 def _used_outside(
@@ -148,23 +148,23 @@ def _line(function: Function, nodes: list[int], called: str, used: set[int]) -> 
 
 def _by_level(graph: Graph, lines: Sequence[Line]) -> list[Line]:
     """Sort by the longest path of lines from an input; without recursion, linear in the graph."""
-    line_of = {node: place for place, line in enumerate(lines) for node in line.nodes}
+    line_of = {node: position for position, line in enumerate(lines) for node in line.nodes}
     users: list[list[int]] = [[] for _ in lines]
     waiting: list[int] = []
-    for place, line in enumerate(lines):
+    for position, line in enumerate(lines):
         needed = {line_of[arg] for arg in line.arguments if arg in line_of}
         waiting.append(len(needed))
         for each in needed:
-            users[each].append(place)
+            users[each].append(position)
     level = [int(any(graph.arguments(node) for node in line.nodes)) for line in lines]
-    ready = [place for place, count in enumerate(waiting) if not count]
-    for place in ready:  # grows while it is walked
-        for user in users[place]:
-            level[user] = max(level[user], level[place] + 1)
+    ready = [position for position, count in enumerate(waiting) if not count]
+    for position in ready:  # grows while it is walked
+        for user in users[position]:
+            level[user] = max(level[user], level[position] + 1)
             waiting[user] -= 1
             if not waiting[user]:
                 ready.append(user)
-    return [lines[place] for place in sorted(range(len(lines)), key=level.__getitem__)]
+    return [lines[position] for position in sorted(range(len(lines)), key=level.__getitem__)]
 
 
 def call_text(name: str, arguments: Sequence[str]) -> str:
@@ -232,7 +232,7 @@ def with_turns(
             return outputs.get(builder.emit(row, args, params)) if outputs else None
         loops.add(builder.span)
         turns = _Turns(builder, on, row.name)
-        arguments = [found[arg] for arg in function.graph.arguments(node)]
+        arguments = [evaluated[arg] for arg in function.graph.arguments(node)]
         results = turns.outputs(row.holds, [Node(builder, arg) for arg in args], arguments)
         single = getattr(row.holds, "single", False)
         whole: Node = packed(results, single)
@@ -242,7 +242,7 @@ def with_turns(
 
     while any(_opens(row, opened) for row in applied_rows(function.graph)):
         outputs: dict[int, int] = {}  # of what unpacks an opened loop: the output itself
-        found = evaluate_all(function, values, on)
+        evaluated = evaluate_all(function, values, on)
         function = rewritten(function, in_turns)  # the turns of a loop may have loops
     return function, loops
 
@@ -283,14 +283,14 @@ class _Turns:
     def _loop(self, loop: Loop, args: list[Node]) -> list[Node]:
         end = loop.carries + loop.arrays
         carry, looped, constants = args[: loop.carries], args[loop.carries : end], args[end:]
-        turns: list[list[Node]] = []
+        iterations: list[list[Node]] = []
         order = range(loop.steps)
         for number in reversed(order) if loop.reverse else order:
-            found = self._step(loop.body, [*carry, *[each[number] for each in looped], *constants])
-            carry = found[: loop.carries]
-            turns.append(found[loop.carries :])
+            after = self._step(loop.body, [*carry, *[each[number] for each in looped], *constants])
+            carry = after[: loop.carries]
+            iterations.append(after[loop.carries :])
         shapes = loop.output_shapes[loop.carries :]
-        parts = zip(*(reversed(turns) if loop.reverse else turns), strict=True)
+        parts = zip(*(reversed(iterations) if loop.reverse else iterations), strict=True)
         stacks = [np.stack(part) for part in parts] or [np.zeros(shape) for shape in shapes]
         return as_nodes(self.builder, [*carry, *stacks])
 
@@ -309,7 +309,7 @@ class _Turns:
         inputs = len(sweep.output_shapes)
         constants = args[len(sweep.loop.output_shapes) : inputs]
         zeros = as_nodes(self.builder, [np.zeros(shape) for shape in sweep.loop.constants])
-        found = [*args[inputs:], *zeros]
+        bars = [*args[inputs:], *zeros]
         for value in self._visited(sweep.loop, args[:inputs], values[:inputs])[-2::-1]:
-            found = self._step(sweep.back, [*found, *value, *constants])
-        return found
+            bars = self._step(sweep.back, [*bars, *value, *constants])
+        return bars

@@ -69,22 +69,22 @@ def formula(text: str) -> str:
 
 
 def _token(match: re.Match[str]) -> str:
-    found = match[0]
+    text = match[0]
     if match["name"]:
-        called = len(found) > 1 and match.string[match.end() :].startswith("(")
-        return _name(found, called=called)
+        called = len(text) > 1 and match.string[match.end() :].startswith("(")
+        return _name(text, called=called)
     if match["number"]:
-        mantissa, _, exponent = found.partition("e")
+        mantissa, _, exponent = text.partition("e")
         if not exponent:
-            return found.replace(",", "{,}")
+            return text.replace(",", "{,}")
         return (
             "" if mantissa == "1" else rf"{mantissa} \cdot "
         ) + f"10^{{{int(exponent.replace('−', '-'))}}}"
     if match["space"]:
-        return r"\quad " if len(found) > 1 else " "
-    if found in "#%&$_{}":
-        return f"\\{found}"
-    sign = _MATH.get(found, found)
+        return r"\quad " if len(text) > 1 else " "
+    if text in "#%&$_{}":
+        return f"\\{text}"
+    sign = _MATH.get(text, text)
     return f"{sign} " if sign.startswith("\\") and sign[-1].isalpha() else sign
 
 
@@ -165,11 +165,11 @@ class _Block:
 def _heading(text: str) -> str:
     """Return the mathematics of the traced function; empty if it is no short expression."""
     try:
-        written = latex(parse(text))
+        markup = latex(parse(text))
     except DifflabError:
         return ""
     # The others need a package of LaTeX.
-    return "" if re.search(r"\\(begin|text|operatorname|ge|le)\b", written) else written
+    return "" if re.search(r"\\(begin|text|operatorname|ge|le)\b", markup) else markup
 
 
 def _is_formula(heading: str, text: str) -> bool:
@@ -234,11 +234,11 @@ def _inline(text: str, mathematics: str) -> str:
 
 def _sentence(text: str) -> str:
     """Return a title, in which the formulas are mathematics: ``tangents v̇ = ∂v/∂x, …``."""
-    found = re.search(r"\S+ = \S+(?=,)", text)
-    if found is None:
+    match = re.search(r"\S+ = \S+(?=,)", text)
+    if match is None:
         return tex.literal(text)
-    before, behind = text[: found.start()], text[found.end() :]
-    return f"{tex.literal(before)}${formula(found[0])}${tex.literal(behind)}"
+    before, behind = text[: match.start()], text[match.end() :]
+    return f"{tex.literal(before)}${formula(match[0])}${tex.literal(behind)}"
 
 
 # --- on pages of a PDF ------------------------------------------------------------------------
@@ -339,8 +339,8 @@ class _Sheet:
     def _fitted(self, rows: Sequence[Sequence[tuple[str, str]]]) -> tuple[float, list[float]]:
         """Return the size of the letters and the width of each column in inches."""
         columns = [max(_measured(*row[k])[2] for row in rows) for k in range(max(map(len, rows)))]
-        room = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
-        size = max(_SIZE * min(1, room / max(sum(columns), 1e-9)), _SMALLEST)
+        space = A4[0] - 2 * _MARGIN - _GAP * (len(columns) - 1)
+        size = max(_SIZE * min(1, space / max(sum(columns), 1e-9)), _SMALLEST)
         return size, [width * size / _SIZE for width in columns]
 
     def _write(

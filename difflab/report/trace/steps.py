@@ -287,17 +287,17 @@ class RowTexts:
         return Adjoint(name, shown, False, text, text, "", plain(value), plain(value))
 
     def received(
-        self, node: int, place: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
+        self, node: int, position: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
         total: Any, accumulates: bool,
     ) -> Adjoint:  # fmt: skip
         """Return a contribution with its formula in names and in values."""
         args = self.graph.arguments(node)
-        arg = args[place]
+        arg = args[position]
         names, numbers = self._texts(node)
         names["t"], numbers["t"] = self.shown(node, BAR), _numeral(bar)
         product = f"{names['t']} {self._slope(node, arg)}"
         if args.count(arg) > 1:
-            product += f" (argument {place + 1})"
+            product += f" (argument {position + 1})"
         named, counted = (_as_product(formula.text(each), each["t"]) for each in (names, numbers))
         texts = (product, named, counted)
         return self._adjoint(arg, texts, (part, total, mask), accumulates, self._call(node))

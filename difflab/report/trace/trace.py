@@ -57,19 +57,17 @@ def chosen_elements(
         "input": (function.inputs, function.input_shapes),
         "output": (output_labels(function), function.output_shapes),
     }
-    found = {what: _element(*side, seed) for what, side in sides.items()}
+    elements = {what: _element(*side, seed) for what, side in sides.items()}
     sought = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
-    if seed is not None and all(found[what] is None for what in sought):
+    if seed is not None and all(elements[what] is None for what in sought):
         names = [name for what in sought for name in sides[what][0]]
         raise InputError(
             f"the function has no {' or '.join(sought)} {seed!r} for the seed",
             hint=did_you_mean(seed, names) or f"one of: {shortened(names)}",
         )
     first = {what: _element(*side, None) for what, side in sides.items()}
-    return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (
-        0,
-        (),
-    )
+    source, output = (elements[what] or first[what] or (0, ()) for what in sides)
+    return source, output
 
 
 def _element(
@@ -308,13 +306,13 @@ class _TracedEvaluation:
         for node in reversed(line.nodes):
             if node not in bars or node not in active:
                 continue
-            for place, arg in enumerate(self.graph.arguments(node)):
+            for position, arg in enumerate(self.graph.arguments(node)):
                 if arg not in active:
                     continue
-                formula = self.rules.cotangent(self.operations[node], place)
+                formula = self.rules.cotangent(self.operations[node], position)
                 if formula is None:
                     continue
-                part = self._contribution(node, place, formula, *bars[node])
+                part = self._contribution(node, position, formula, *bars[node])
                 accumulates = arg in bars
                 bars[arg] = _sum(bars[arg], part) if accumulates else part
                 if line.called:
@@ -325,7 +323,7 @@ class _TracedEvaluation:
                         partial(
                             self.text.received,
                             node,
-                            place,
+                            position,
                             formula,
                             bar,
                             *part,
@@ -359,16 +357,16 @@ class _TracedEvaluation:
         return active
 
     def _contribution(
-        self, node: int, place: int, formula: OperationFormula, bar: Any, mask: Any
+        self, node: int, position: int, formula: OperationFormula, bar: Any, mask: Any
     ) -> tuple[Any, Any]:
         """Return the contribution to one argument, exactly zero in an unselected branch."""
         operation = self.operations[node]
         slots = self.text.arguments(node)
-        shape = self.graph.shape(self.graph.arguments(node)[place])
+        shape = self.graph.shape(self.graph.arguments(node)[position])
         part = _broadcast(formula(slots | {"t": bar}), shape)
         if mask is not None and self.rules.moves_data(operation):
             mask = _broadcast(formula(slots | {"t": mask * 1.0}), shape) != 0
-        condition = self.rules.condition(operation, place)
+        condition = self.rules.condition(operation, position)
         if condition is not None:
             selected = _broadcast(condition(slots), shape)
             mask = selected if mask is None else mask & selected

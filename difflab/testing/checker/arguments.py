@@ -50,12 +50,12 @@ def by_path(values: Mapping[str, Any]) -> dict[str, Any]:
     >>> by_path({"a": 1.0, "p": {"w": [2.0, 3.0]}})
     {'a': 1.0, 'p["w"][0]': 2.0, 'p["w"][1]': 3.0}
     """
-    found = {}
+    flat = {}
     for name, value in values.items():
         leaves, structure = flatten(value)
         for path, leaf in zip(leaf_paths(structure), leaves, strict=True):
-            found[name + double_quoted(path)] = leaf
-    return found
+            flat[name + double_quoted(path)] = leaf
+    return flat
 
 
 class _Vector:
@@ -67,9 +67,9 @@ class _Vector:
         self.values = [
             without_parts(value, f"a leaf of {root or 'the arguments'}") for value in values
         ]
-        found = [of_leaf(value) for value in self.values]
-        self.positions = [i for i, leaf in enumerate(found) if leaf is not None and leaf.size]
-        self.leaves: list[Leaf] = [leaf for leaf in found if leaf is not None and leaf.size]
+        leaves = [of_leaf(value) for value in self.values]
+        self.positions = [i for i, leaf in enumerate(leaves) if leaf is not None and leaf.size]
+        self.leaves: list[Leaf] = [leaf for leaf in leaves if leaf is not None and leaf.size]
         sizes = [leaf.size for leaf in self.leaves]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
         self.n = int(self.starts[-1])
@@ -94,11 +94,11 @@ class _Vector:
         values = flatten(tree)[0]
         return [values[position] for position in self.positions]
 
-    def split(self, numbers: Array, *, conjugate: bool = False) -> list[Any]:
+    def split(self, elements: Array, *, conjugate: bool = False) -> list[Any]:
         """Return the leaves with other elements ``(n,)``, rounded to the dtypes."""
         built = []
         for leaf, start in zip(self.leaves, self.starts.tolist(), strict=False):
-            part = numbers[start : start + leaf.size].copy()
+            part = elements[start : start + leaf.size].copy()
             if leaf.complex and conjugate:
                 part[1::2] *= -1.0
             flat = leaf.copy()
@@ -119,8 +119,8 @@ class _Vector:
 
     def named(self, path: str) -> str:
         """Return the Python expression of a path of leaves."""
-        found = double_quoted(path)
-        return self.root + found if self.root else _FIRST.sub(r"\1", found)
+        expression = double_quoted(path)
+        return self.root + expression if self.root else _FIRST.sub(r"\1", expression)
 
     def leaf_at(self, index: int) -> tuple[int, int]:
         """Return which leaf holds a number, and its index there."""
@@ -187,17 +187,17 @@ class Point(_Vector):
         """Whether the derivative of a result is named by its argument alone."""
         return outputs.m == 1
 
-    def moved(self, numbers: Array) -> Point:
+    def moved(self, elements: Array) -> Point:
         """Return the point of other elements ``(n,)``."""
-        return type(self)(self.at(numbers), self.root)
+        return type(self)(self.at(elements), self.root)
 
     def outputs(self, result: Any) -> Outputs:
         """Return the result of the function."""
         return Outputs(result)
 
-    def infinite(self, found: Outputs) -> DomainError:
+    def infinite(self, outputs: Outputs) -> DomainError:
         """Return the error for a result that is not finite."""
-        shown = repr(found.values[0]) if len(found.values) == 1 else "a tree"
+        shown = repr(outputs.values[0]) if len(outputs.values) == 1 else "a tree"
         return DomainError(f"f is not finite at the given point: it returns {shown}")
 
     def copy(self) -> Any:
@@ -208,9 +208,9 @@ class Point(_Vector):
         """Return copies of its arrays."""
         return [leaf.value(leaf.copy()) for leaf in self.leaves]
 
-    def at(self, numbers: Array) -> Any:
+    def at(self, elements: Array) -> Any:
         """Return the tree of other elements ``(n,)``, rounded to the dtypes."""
-        return self.rebuilt(self.split(numbers))
+        return self.rebuilt(self.split(elements))
 
     def displaced(
         self, along: Array, t: float, weights: Array, start: int = 0, stop: int | None = None
@@ -269,19 +269,19 @@ class Point(_Vector):
             raise GradientMismatch(self._difference(structure))
         remaining = iter(values)
         both = zip(tokens, self.structure.tokens, strict=True)
-        found = [
+        leaves = [
             next(remaining) if theirs == ("leaf",) else None
             for theirs, ours in both
             if ours == ("leaf",)
         ]
         for position, leaf in zip(self.positions, self.leaves, strict=True):
-            if found[position] is None:
+            if leaves[position] is None:
                 zeros = f"zeros of the shape {leaf.shape}" if leaf.shape else "0.0"
                 raise GradientMismatch(
                     f"the gradient with respect to {self.path(position)} is None: return {zeros}"
                     " if f does not depend on it"
                 )
-        return found
+        return leaves
 
     def _difference(self, structure: Structure) -> str:
         """Return which parts a gradient of another structure lacks, or has too many."""
@@ -350,9 +350,9 @@ def derivative_leaf(value: Any, what: str) -> Leaf:
         It is not numeric.
     """
     value = without_parts(value, what, GradientMismatch)
-    found = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
-    assert found is not None
-    return found
+    leaf = of_leaf(value) or of_leaf(host_numbers(value, what, GradientMismatch) + 0.0)
+    assert leaf is not None
+    return leaf
 
 
 def real_numbers(leaf: Leaf, what: str) -> Array:
@@ -363,29 +363,29 @@ def real_numbers(leaf: Leaf, what: str) -> Array:
     GradientMismatch
         It has imaginary parts.
     """
-    numbers = leaf.numbers()
+    elements = leaf.numbers()
     if not leaf.complex:
-        return numbers
-    if numbers[1::2].any():
-        largest = float(np.abs(numbers[1::2]).max())
+        return elements
+    if elements[1::2].any():
+        largest = float(np.abs(elements[1::2]).max())
         raise GradientMismatch(
             f"{what} has imaginary parts, up to {largest:.6g}, and the function is real"
         )
-    return numbers[::2]
+    return elements[::2]
 
 
 def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
     """Return the part of a Jacobian that belongs to one leaf, ``(m, leaf.size)``."""
     count = outputs.m // (2 if outputs.complex else 1)
     what = f"the gradient with respect to {path}"
-    found = derivative_leaf(value, what)
+    gradient = derivative_leaf(value, what)
     shape = outputs.shape + leaf.shape
-    if found.shape not in (shape, leaf.shape if count == 1 else shape):
-        raise GradientMismatch(f"{what} has the shape {found.shape}; it must be {shape}")
+    if gradient.shape not in (shape, leaf.shape if count == 1 else shape):
+        raise GradientMismatch(f"{what} has the shape {gradient.shape}; it must be {shape}")
     if not leaf.complex and not outputs.complex:
-        return real_numbers(found, what).reshape(count, leaf.size)
-    numbers = found.numbers()
-    both = numbers.view(np.complex128) if found.complex else numbers.astype(np.complex128)
+        return real_numbers(gradient, what).reshape(count, leaf.size)
+    elements = gradient.numbers()
+    both = elements.view(np.complex128) if gradient.complex else elements.astype(np.complex128)
     return _real_rows(both.reshape(count, -1), leaf, outputs)
 
 

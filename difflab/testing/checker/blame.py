@@ -48,17 +48,17 @@ _MISSING = "likely a missing or detached part"
 
 
 def report_directional(
-    check: GradientCheck, gradient: Array, found: list[Directional], settings: CheckSettings
+    check: GradientCheck, gradient: Array, derivatives: list[Directional], settings: CheckSettings
 ) -> None:
     """Raise an error about the last direction if it is wrong, or if none could be judged."""
     __tracebackhide__ = True
     if not np.isfinite(gradient).all():
         index = int(np.flatnonzero(~np.isfinite(gradient))[0])
         raise GradientMismatch(f"the gradient is {gradient[index]} at {check.point.name(index)}")
-    if found[-1].wrong:
-        _accuse(check, gradient, found[-1])
-    elif all(each.unjudged for each in found):
-        bar, size = float(found[0].error.bar[0]), abs(found[0].yours)
+    if derivatives[-1].wrong:
+        _accuse(check, gradient, derivatives[-1])
+    elif all(each.unjudged for each in derivatives):
+        bar, size = float(derivatives[0].error.bar[0]), abs(derivatives[0].yours)
         message = (
             "could not judge the gradient: along a direction in which its terms add up, the"
             f" derivative is {size:.3g} with an error bar of {bar:.1g}\n"
@@ -70,17 +70,17 @@ def report_directional(
         warnings.warn(message, stacklevel=5)
 
 
-def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
+def _accuse(check: GradientCheck, gradient: Array, derivative: Directional) -> None:
     """Raise an error with the components that are wrong; return if every one is right."""
     __tracebackhide__ = True
-    seen, before = found, check.probe.count
+    seen, before = derivative, check.probe.count
     parts: list[_WrongPart] = []
     hint = ""
     for _ in range(_SHOWN + _KINKS):
         part = _located(check.probe, gradient, seen, check.cotangent)
         if not part.single:
             parts = parts or [part]
-            hint = hint or _hint(check, gradient, found, part.start)
+            hint = hint or _hint(check, gradient, derivative, part.start)
             break
         if seen.along[part.start] == 0.0:  # named before: the remainder is in no other component
             break
@@ -90,8 +90,8 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
             parts.append(part)
             seen = _without(seen, part, along)
             if not hint and seen.wrong and len(parts) == 1:
-                hint = _hint(check, gradient, found, part.start)
-            many = abs(seen.off) > _MANY * abs(found.off - seen.off)
+                hint = _hint(check, gradient, derivative, part.start)
+            many = abs(seen.off) > _MANY * abs(derivative.off - seen.off)
             if not seen.wrong or hint or len(parts) == _SHOWN or (many and len(parts) == 1):
                 break
             continue
@@ -99,12 +99,12 @@ def _accuse(check: GradientCheck, gradient: Array, found: Directional) -> None:
             break
         seen = judged_along(check.probe, gradient, along, check.cotangent, doubted=seen)
         # Changes by neighbouring arguments were part of the first verdict.
-        seen = replace(seen, margin=max(seen.margin, found.margin))
+        seen = replace(seen, margin=max(seen.margin, derivative.margin))
         if not seen.wrong:
             return
     parts = parts or [_WrongPart(0, check.point.n, None)]
     spent = check.probe.count - before
-    raise _mismatch(check, gradient, found, parts, spent, hint, more=seen.wrong)
+    raise _mismatch(check, gradient, derivative, parts, spent, hint, more=seen.wrong)
 
 
 def _without(seen: Directional, part: _WrongPart, along: Array) -> Directional:
@@ -130,7 +130,7 @@ def _confirmed(check: GradientCheck, gradient: Array, part: _WrongPart) -> bool:
 def _mismatch(
     check: GradientCheck,
     gradient: Array,
-    found: Directional,
+    derivative: Directional,
     parts: list[_WrongPart],
     spent: int,
     hint: str,
@@ -141,7 +141,7 @@ def _mismatch(
     point, n, part = check.point, check.point.n, parts[0]
     components: tuple[Component, ...] = ()
     if part.single and part.error is not None:
-        components = tuple(_component(check, gradient, found, each) for each in parts)
+        components = tuple(_component(check, gradient, derivative, each) for each in parts)
         these = "this one" if len(parts) == 1 else f"these {len(parts)}"
         lines = [
             f"the gradient is wrong: of {n} components, bisection found {these}",
@@ -154,9 +154,9 @@ def _mismatch(
         lines = [
             f"the gradient is wrong between {first} and {last}, in no single component above noise"
         ]
-    numeric, yours = _telling_digits(found.numeric, found.yours)
+    numeric, yours = _telling_digits(derivative.numeric, derivative.yours)
     lines.append(
-        f"along a direction, the derivative is {numeric} ± {found.margin:.1g};"
+        f"along a direction, the derivative is {numeric} ± {derivative.margin:.1g};"
         f" by the gradient it is {yours}"
     )
     if not hint or hint.startswith(_MISSING):
@@ -189,27 +189,27 @@ def _hint_of_one(components: tuple[Component, ...]) -> str:
     """Return the likely mistake in the only component that is wrong; empty if unknown."""
     if len(components) != 1 or not components[0].numeric:
         return ""
-    found = components[0]
-    if found.yours == 0.0:
-        return f"{_MISSING}: yours is zero at {found.name}"
-    ratio = found.yours / found.numeric
+    only = components[0]
+    if only.yours == 0.0:
+        return f"{_MISSING}: yours is zero at {only.name}"
+    ratio = only.yours / only.numeric
     near = Fraction(ratio).limit_denominator(16)
-    if not near or abs(ratio - near) > min(_ALIKE, max(1e-6, found.bar / abs(found.numeric))):
+    if not near or abs(ratio - near) > min(_ALIKE, max(1e-6, only.bar / abs(only.numeric))):
         return ""
     if near == -1:
-        return f"in {found.name}, likely a sign error: yours is minus the numeric value"
+        return f"in {only.name}, likely a sign error: yours is minus the numeric value"
     if near == 1:
         return ""
-    return f"in {found.name}, likely a wrong factor: yours is {near} times the numeric value"
+    return f"in {only.name}, likely a wrong factor: yours is {near} times the numeric value"
 
 
 def _component(
-    check: GradientCheck, gradient: Array, found: Directional, part: _WrongPart
+    check: GradientCheck, gradient: Array, derivative: Directional, part: _WrongPart
 ) -> Component:
     error, yours = part.error, float(gradient[part.start])
     assert error is not None
     if check.cotangent is not None:
-        return _element(check, part.start, found.error.half)
+        return _element(check, part.start, derivative.error.half)
     return Component.along(check.point.name(part.start), yours, error, eps=check.probe.eps)
 
 
@@ -221,16 +221,16 @@ def _element(check: GradientCheck, index: int, half: float) -> Component:
     changes = probe.residual(along, np.zeros((1, n)), start=index, stop=index + 1)
 
     def residual(moves: Array) -> Array:
-        found: Array = changes(moves) - length * moves[:, None] * column
-        return found
+        residuals: Array = changes(moves) - length * moves[:, None] * column
+        return residuals
 
-    found = sampled(residual, probe.rounding, half).slope().per(length)
-    row = int(np.argmax(np.abs(found.value) - found.bar))
+    slope = sampled(residual, probe.rounding, half).slope().per(length)
+    row = int(np.argmax(np.abs(slope.value) - slope.bar))
     name = f"d{probe.outputs.name(row)}/d{check.point.name(index)}"
-    return Component.along(name, float(column[row]), found, row, probe.eps)
+    return Component.along(name, float(column[row]), slope, row, probe.eps)
 
 
-def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:
+def _hint(check: GradientCheck, gradient: Array, derivative: Directional, index: int) -> str:
     """Return the likely mistake in the array that holds a wrong component; empty if unknown.
 
     The derivatives for which the gradient would be correct are compared along two directions.
@@ -242,7 +242,7 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     part = gradient[start:stop]
     name = point.path(point.positions[which])
     coarser = coarse_dtype(part)
-    off = abs(found.off) / max(found.size, abs(found.yours))
+    off = abs(derivative.off) / max(derivative.size, abs(derivative.yours))
     if coarser and check.probe.eps < 1e-12 and off <= ROUNDINGS * COARSE[coarser]:
         return precision_text(coarser, name)
     sides, slopes, noise = [], [], 0.0
@@ -250,7 +250,7 @@ def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int)
     for seed in (11, 12):
         along = at_random(point, seed, floor=True)
         changes = check.probe.residual(along, gradient[None], check.cotangent, start, stop)
-        error = sampled(changes, rounding, found.error.half).slope()
+        error = sampled(changes, rounding, derivative.error.half).slope()
         noise = max(noise, float(error.bar[0] + error.half_jump[0]))
         sides.append(along[start:stop])
         slopes.append(float(error.value[0]) + float(part @ along[start:stop]))
@@ -310,7 +310,7 @@ class _WrongPart:
 
 
 def _located(
-    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None
+    probe: Probe, gradient: Array, derivative: Directional, cotangent: Array | None
 ) -> _WrongPart:
     """Return where a gradient is wrong that is wrong along a direction.
 
@@ -319,14 +319,14 @@ def _located(
     """
 
     def changes_of(start: int, stop: int) -> Changes:
-        return probe.residual(found.along, gradient[None], cotangent, start, stop)
+        return probe.residual(derivative.along, gradient[None], cotangent, start, stop)
 
-    halves = _Halves(changes_of, probe.rounding_of(cotangent), found)
-    start, stop = _bisected(halves, probe.point.n, found.off)
+    halves = _Halves(changes_of, probe.rounding_of(cotangent), derivative)
+    start, stop = _bisected(halves, probe.point.n, derivative.off)
     part = _WrongPart(start, stop, None)
     if not part.single:
         return part
-    return _WrongPart(start, stop, _single(probe, gradient, found, cotangent, start))
+    return _WrongPart(start, stop, _single(probe, gradient, derivative, cotangent, start))
 
 
 class _Halves:
@@ -339,12 +339,12 @@ class _Halves:
     """
 
     def __init__(
-        self, changes_of: Callable[[int, int], Changes], rounding: Array, found: Directional
+        self, changes_of: Callable[[int, int], Changes], rounding: Array, derivative: Directional
     ) -> None:
         self.changes_of = changes_of
         self.rounding = rounding
-        self.half = found.error.half
-        self.bar = float(found.error.bar[0])
+        self.half = derivative.error.half
+        self.bar = float(derivative.error.bar[0])
         self.interpolated = 0
 
     def left(self, start: int, middle: int, total: float) -> float:
@@ -375,11 +375,11 @@ def _bisected(halves: _Halves, n: int, total: float) -> tuple[int, int]:
 
 
 def _single(
-    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None, index: int
+    probe: Probe, gradient: Array, derivative: Directional, cotangent: Array | None, index: int
 ) -> Slope:
     """Return the error with respect to one component."""
-    length = float(found.along[index])
-    changes = probe.residual(found.along, gradient[None], cotangent, index, index + 1)
+    length = float(derivative.along[index])
+    changes = probe.residual(derivative.along, gradient[None], cotangent, index, index + 1)
     least = np.array([1e-3 * abs(gradient[index] * length)])
     rounding = probe.rounding_of(cotangent)
-    return slope_along(changes, rounding, found.error.half, least, 2).per(length)
+    return slope_along(changes, rounding, derivative.error.half, least, 2).per(length)

@@ -130,13 +130,13 @@ class GradientCheck:
         if self.gradient is None:
             units = np.eye(outputs.m)
             return np.array([pulled(self.f, point, outputs, unit) for unit in units])
-        given = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
-        return point.rows(given, outputs)
+        gradient = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
+        return point.rows(gradient, outputs)
 
     def column(self, index: int) -> Array:
         """Return the Jacobian under test with respect to one number, ``(m,)``."""
-        found: Array = self.rows(self.point)[:, index]
-        return found
+        column: Array = self.rows(self.point)[:, index]
+        return column
 
     def weighted(self, point: Point) -> Array:
         """Return the gradient under test ``(n,)`` of the weighted sum of the values."""
@@ -145,8 +145,8 @@ class GradientCheck:
             weights = np.ones(1) if cotangent is None else cotangent
             return pulled(self.f, point, self.probe.outputs, weights)
         rows = self.rows(point)
-        found: Array = rows[0] if cotangent is None else cotangent @ rows
-        return found
+        gradient: Array = rows[0] if cotangent is None else cotangent @ rows
+        return gradient
 
     def by_components(self, allowed: CheckSettings) -> None:
         """Check every component in float64."""
@@ -194,8 +194,8 @@ class GradientCheck:
         with np.errstate(all="ignore"):
             try:
                 away = self.point.moved(1.25 * self.point.numbers() + 0.125)
-                found = away.outputs(self.f(away.copy())).numbers()
-                if not np.isfinite(found).all():
+                values = away.outputs(self.f(away.copy())).numbers()
+                if not np.isfinite(values).all():
                     return ""
                 return remembered(yours, self.rows(self.point), self.rows(away))
             except Exception:  # user code may raise anything away from the given point
@@ -213,10 +213,10 @@ class GradientCheck:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
+                graph = trace(lambda *leaves: self.f(point.rebuilt(leaves)), *point.copies())
         except Exception:  # user code may raise anything on a traced value
             return None
-        return found if found.m == self.probe.center.size else None
+        return graph if graph.m == self.probe.center.size else None
 
     def _small_graph(self) -> Function | None:
         return self.graph if self.graph is not None and small(self.graph, self.point.n) else None
@@ -257,14 +257,14 @@ class GradientCheck:
     def by_directions(self, settings: CheckSettings) -> None:
         """Check along a few directions, and find the component that is wrong."""
         gradient = self.gradient_there
-        found = self._directional(gradient)
-        report_directional(self, gradient, found, settings)
+        derivatives = self._directional(gradient)
+        report_directional(self, gradient, derivatives, settings)
 
     def _directional(self, gradient: Array) -> list[Directional]:
         """Return the derivatives along some directions; the last is wrong if any is."""
         if not np.isfinite(gradient).all():
             return []
-        found: list[Directional] = []
+        derivatives: list[Directional] = []
         for along in self._directions(gradient):
             seen = judged_along(self.probe, gradient, along, self.cotangent)
             if seen.wrong or seen.unjudged:
@@ -277,9 +277,9 @@ class GradientCheck:
                     sensitivity=self._sensitivity(gradient) if seen.wrong else None,
                 )
             if seen.wrong:
-                return [*found, seen]
-            found.append(replace(seen, along=np.empty(0)))  # it is as large as the arguments
-        return found
+                return [*derivatives, seen]
+            derivatives.append(replace(seen, along=np.empty(0)))  # it is as large as the arguments
+        return derivatives
 
     def _directions(self, gradient: Array) -> list[Array] | Any:
         yield along_gradient(self.point, gradient, seed=1)

@@ -198,13 +198,13 @@ def _enter(truth: NumericJacobian, j: int, scan: LineScan, chosen: BoolArray) ->
     value, bar = truth.value[:, j], truth.bar[:, j]
     gap = np.abs(seen.value - value)
     noisy = truth.noise > 0
-    found = np.isfinite(seen.bar)
+    finite = np.isfinite(seen.bar)
     # Two estimates without noise that exclude each other: one of them is wrong.
-    apart = found & ~noisy & (gap > bar + seen.bar + np.abs(seen.half_jump))
+    apart = finite & ~noisy & (gap > bar + seen.bar + np.abs(seen.half_jump))
     # The method uses closer points: a kink that only the scan shows is not at the point.
     kink = chosen & (seen.half_jump != 0) & (noisy | ~(bar < 0.5 * np.abs(seen.half_jump)))
-    found &= kink | (seen.half_jump == 0)
-    better = noisy | (found & ~(bar <= seen.bar))
+    finite &= kink | (seen.half_jump == 0)
+    better = noisy | (finite & ~(bar <= seen.bar))
     better &= chosen
     lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value)
     truth.value[:, j] = np.where(better, seen.value, value)

@@ -163,8 +163,8 @@ def judged_along(
         enough = _SURE * abs(doubted.off) if doubted.wrong else 0.0
         half, most = doubted.error.half / _NARROWER, _FULL
     rounding = probe.rounding_of(cotangent)
-    found = windows_along(changes, rounding, half, np.array([enough]), most)
-    best = best_slope(found if doubted is None else [*doubted.error.windows, *found])
+    windows = windows_along(changes, rounding, half, np.array([enough]), most)
+    best = best_slope(windows if doubted is None else [*doubted.error.windows, *windows])
     margin = float(best.bar[0]) + _ROUNDINGS * eps * (abs(yours) + size)
     if sensitivity is not None:
         margin += sensitivity(along)
@@ -219,8 +219,8 @@ def numeric_derivative(f: Callable[[Any], Any], x: Any, index: int) -> NumericDe
 
     Examples
     --------
-    >>> found = numeric_derivative(lambda p: np.sum(p["w"] ** 3), {"w": np.array([1.0, 2.0])}, 1)
-    >>> found.name, round(found.value, 6), found.bar < 1e-8
+    >>> slope = numeric_derivative(lambda p: np.sum(p["w"] ** 3), {"w": np.array([1.0, 2.0])}, 1)
+    >>> slope.name, round(slope.value, 6), slope.bar < 1e-8
     ('p["w"][1]', 12.0, True)
     """
     f, point = prepared(f, x)
@@ -233,5 +233,5 @@ def numeric_derivative(f: Callable[[Any], Any], x: Any, index: int) -> NumericDe
     along[index] = length
     changes = probe.residual(along, np.zeros((1, point.n)), start=index, stop=index + 1)
     half = first_half(probe.eps, alone=True)
-    found = slope_along(changes, probe.rounding, half, np.zeros(1)).per(length)
-    return NumericDerivative(float(found.value[0]), float(found.bar[0]), point.name(index))
+    slope = slope_along(changes, probe.rounding, half, np.zeros(1)).per(length)
+    return NumericDerivative(float(slope.value[0]), float(slope.bar[0]), point.name(index))

@@ -86,15 +86,15 @@ class OfSeveral:
         """Return the result for the arguments."""
         return self.function(*(arguments[name] for name in self.names))
 
-    def gradient(self, given: Any) -> Any:
+    def gradient(self, gradient: Any) -> Any:
         """Return the gradient under test, of a part for each argument, as one of the dict."""
-        if given is None:
+        if gradient is None:
             return None
-        if not callable(given):
-            return self._parts(given)
+        if not callable(gradient):
+            return self._parts(gradient)
 
         def parts(arguments: Mapping[str, Any]) -> dict[str, Any]:
-            return self._parts(given(*(arguments[name] for name in self.names)))
+            return self._parts(gradient(*(arguments[name] for name in self.names)))
 
         return parts
 
@@ -149,26 +149,26 @@ def of_chosen(
         There is no such argument.
     """
     single = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    for k in numbers:
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for k in positions:
         if not isinstance(k, int) or not -len(values) <= k < len(values):
             raise InputError(
                 f"argnums={argnums!r} names no argument: there are {len(values)}, from 0"
             )
-    chosen = [k % len(values) for k in numbers]
+    chosen = [k % len(values) for k in positions]
     if not chosen or len(set(chosen)) < len(chosen):
         raise InputError(f"argnums={argnums!r} must name each argument once, and at least one")
     names = list(named_arguments(f, values))
 
-    def whole(given: Sequence[Any]) -> list[Any]:
+    def whole(args: Sequence[Any]) -> list[Any]:
         arguments = [_copied(value) for value in values]
-        for k, value in zip(chosen, given, strict=True):
+        for k, value in zip(chosen, args, strict=True):
             arguments[k] = value
         return arguments
 
     @wraps(f, updated=())
-    def function(*given: Any) -> Any:
-        return f(*whole(given))
+    def function(*args: Any) -> Any:
+        return f(*whole(args))
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(names[k], kind) for k in chosen]
@@ -185,8 +185,8 @@ def of_chosen(
             )
         return result[0]
 
-    def slope(*given: Any) -> Any:
-        return one(gradient(*whole(given)))
+    def slope(*args: Any) -> Any:
+        return one(gradient(*whole(args)))
 
     derivative = slope if callable(gradient) else None if gradient is None else one(gradient)
     return function, derivative, tuple(values[k] for k in chosen)
@@ -245,14 +245,14 @@ def parameter_name(f: Callable[..., Any]) -> str:
     'params'
     """
     try:
-        found = list(inspect.signature(f).parameters.values())
+        parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
         return "x"
-    named = found and found[0].kind in (
+    named = parameters and parameters[0].kind in (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
-    return found[0].name if named else "x"
+    return parameters[0].name if named else "x"
 
 
 class ArrayPoint(Point):
@@ -269,9 +269,9 @@ class ArrayPoint(Point):
         """Whether the result is no array."""
         return not outputs.shape
 
-    def at(self, numbers: NDArray[Any]) -> Any:
+    def at(self, elements: NDArray[Any]) -> Any:
         """Return the argument of other elements ``(n,)``, real or complex."""
-        return _argument(numbers.reshape(self.shape))
+        return _argument(elements.reshape(self.shape))
 
     def outputs(self, result: Any) -> Outputs:
         """Return the real result of the function."""
@@ -280,9 +280,9 @@ class ArrayPoint(Point):
             raise PointError("f returns an empty array: there is nothing to differentiate")
         return Outputs(values)
 
-    def infinite(self, found: Outputs) -> DomainError:
+    def infinite(self, outputs: Outputs) -> DomainError:
         """Return the error for a result that is not finite."""
-        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, found))
+        x, y = (np.asarray(vector.values[0]).tolist() for vector in (self, outputs))
         return DomainError(f"f is not finite at {x}: it returns {y}")
 
     def rows(self, gradient: Any, outputs: Outputs) -> Array:
@@ -324,10 +324,10 @@ def real_array(value: Any, fault: str, kind: type[DifflabError]) -> Array:
     Imaginary parts of 0 are no part of the value; all others are.
     """
     try:
-        found = host_numbers(value, "it")
-        if found.dtype.kind == "c" and not found.imag.any():
-            found = found.real
-        return host_reals(found, "it")
+        array = host_numbers(value, "it")
+        if array.dtype.kind == "c" and not array.imag.any():
+            array = array.real
+        return host_reals(array, "it")
     except DifflabError as error:
         raise kind(f"{fault}: {getattr(error, 'message', error)}") from error
 

@@ -22,14 +22,14 @@ def framework_of(point: Point, outputs: Outputs) -> str:
     InputError
         The arrays are of a library that cannot differentiate, nor difflab its code.
     """
-    found = point.libraries | outputs.libraries
-    foreign = found - {"numpy", "torch", "jax", "cupy", ""}
+    libraries = point.libraries | outputs.libraries
+    foreign = libraries - {"numpy", "torch", "jax", "cupy", ""}
     if foreign:
         raise InputError(
             f"{', '.join(sorted(foreign))} has no derivatives of its own",
             hint="give the derivative to check",
         )
-    return "torch" if "torch" in found else "jax" if "jax" in found else "difflab"
+    return "torch" if "torch" in libraries else "jax" if "jax" in libraries else "difflab"
 
 
 def pulled(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
@@ -78,11 +78,11 @@ def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Ar
     ]
     tensors = [leaf for leaf in active if isinstance(leaf, torch.Tensor)]
     with torch.enable_grad():
-        found = outputs.chosen(f(point.rebuilt(active)))
+        results = outputs.chosen(f(point.rebuilt(active)))
     weights = outputs.split(cotangent)
     pairs = [
         (out, weight.detach())
-        for out, weight in zip(found, weights, strict=True)
+        for out, weight in zip(results, weights, strict=True)
         if isinstance(out, torch.Tensor) and out.requires_grad
     ]
     if not pairs:  # detached as a whole
@@ -108,12 +108,12 @@ def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
 
         weights = (leaf.detach() for leaf in leaves)
         inputs, directions = tuple(weights), tuple(dot.detach() for dot in dots)
-        _, found = torch.autograd.functional.jvp(
+        _, tangents = torch.autograd.functional.jvp(
             lambda *given: tuple(chosen(given)), inputs, directions
         )
     else:
-        _, found = import_module(framework).jvp(chosen, (leaves,), (dots,))
-    return _packed(outputs, found, conjugate=False)
+        _, tangents = import_module(framework).jvp(chosen, (leaves,), (dots,))
+    return _packed(outputs, tangents, conjugate=False)
 
 
 def gradient_of(f: Callee, point: Point) -> Callee:
@@ -138,11 +138,11 @@ def gradient_of(f: Callee, point: Point) -> Callee:
                 for leaf in point.chosen(tree)
             ]
             result = f(point.rebuilt(leaves))
-            found = torch.autograd.grad(result, leaves, create_graph=True, allow_unused=True)
+            gradients = torch.autograd.grad(result, leaves, create_graph=True, allow_unused=True)
         return joined(
             [
                 torch.zeros_like(leaf) if g is None else g
-                for leaf, g in zip(leaves, found, strict=True)
+                for leaf, g in zip(leaves, gradients, strict=True)
             ]
         )
 
@@ -153,9 +153,9 @@ def gradient_of(f: Callee, point: Point) -> Callee:
     return by_torch if framework == "torch" else by_others
 
 
-def like(vector: Point | Outputs, numbers: Array) -> Any:
+def like(vector: Point | Outputs, elements: Array) -> Any:
     """Return the tree of a point or a result with other elements, in its dtypes.
 
     Complex numbers are in the framework's convention of cotangents.
     """
-    return vector.rebuilt(vector.split(numbers, conjugate="jax" in vector.libraries))
+    return vector.rebuilt(vector.split(elements, conjugate="jax" in vector.libraries))

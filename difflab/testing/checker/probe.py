@@ -61,9 +61,9 @@ def _spread_of(
     spread = np.abs(first - second) if same else np.array([np.inf])
     if not (spread <= _ROUNDINGS * eps * (np.abs(first).max() if same else 0.0)).all():
         here = int(spread.argmax()) if same else 0
-        numbers = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
+        results = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
         raise ImpureFunction(
-            f"f is not a function of its argument: two calls at the same point returned {numbers};"
+            f"f is not a function of its argument: two calls at the same point returned {results};"
             f" {_cause(f, argument)}"
         )
     return spread
@@ -73,7 +73,7 @@ def _called(f: Callee, point: Point) -> Outputs:
     """Return the result of a call; raise if `f` writes to its argument."""
     argument = point.copy()
     with np.errstate(all="ignore"):
-        found = point.outputs(f(argument))
+        outputs = point.outputs(f(argument))
     changed = point.changed(argument)
     if changed is not None:
         line = _write(f, point.copy())
@@ -82,7 +82,7 @@ def _called(f: Callee, point: Point) -> Outputs:
             + (f"it is written to in {line}\n" if line else "")
             + "copy it in f before writing to it"
         )
-    return found
+    return outputs
 
 
 def _write(f: Callee, tree: Any) -> str:
@@ -187,40 +187,40 @@ def remembered(first: Array, again: Array, away: Array) -> str:
 def _generators() -> dict[str, Any]:
     """Return the states of the global random generators that are loaded."""
     kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the state that f may draw from
-    found: dict[str, Any] = {
+    states: dict[str, Any] = {
         "random": random.getstate(),
         "np.random": (kind, np.asarray(keys).tobytes(), *rest),
     }
     if "torch" in sys.modules:
-        found["torch's generator"] = sys.modules["torch"].get_rng_state().numpy().tobytes()
-    return found
+        states["torch's generator"] = sys.modules["torch"].get_rng_state().numpy().tobytes()
+    return states
 
 
 def _watched(f: Any) -> dict[str, bytes]:
     """Return fingerprints of a function's state: captured variables, globals, attributes."""
-    found: dict[str, Any] = {}
+    state: dict[str, Any] = {}
     f = inspect.unwrap(f)
     function = f
     if isinstance(f, MethodType):
-        found |= {f"self.{name}": value for name, value in _attributes(f.__self__).items()}
+        state |= {f"self.{name}": value for name, value in _attributes(f.__self__).items()}
         function = f.__func__
     elif not isinstance(f, FunctionType):
-        found |= {f"self.{name}": value for name, value in _attributes(f).items()}
+        state |= {f"self.{name}": value for name, value in _attributes(f).items()}
         function = vars(type(f)).get("__call__")
     if isinstance(function, FunctionType):
         code = function.__code__
-        found |= {f"{code.co_name}.{name}": value for name, value in vars(function).items()}
+        state |= {f"{code.co_name}.{name}": value for name, value in vars(function).items()}
         for name in code.co_names:
             if name in function.__globals__:
-                found[name] = function.__globals__[name]
+                state[name] = function.__globals__[name]
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                found[name] = cell.cell_contents
+                state[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
         for i, value in enumerate(function.__defaults__ or ()):
-            found[code.co_varnames[code.co_argcount - len(function.__defaults__ or ()) + i]] = value
-    return {name: _fingerprint(value) for name, value in found.items()}
+            state[code.co_varnames[code.co_argcount - len(function.__defaults__ or ()) + i]] = value
+    return {name: _fingerprint(value) for name, value in state.items()}
 
 
 def _attributes(owner: Any) -> dict[str, Any]:
@@ -258,10 +258,10 @@ class Probe:
         self.f = f
         self.point = point
         self.count = 2
-        found, spread = _pure_values(f, point)
-        self.outputs = found
-        self.center = found.numbers()
-        self.eps = max(point.eps, found.eps)
+        outputs, spread = _pure_values(f, point)
+        self.outputs = outputs
+        self.center = outputs.numbers()
+        self.eps = max(point.eps, outputs.eps)
         self.rounding = np.maximum(self.eps * np.abs(self.center), spread)
 
     def __call__(self, tree: Any) -> Array:
@@ -270,11 +270,11 @@ class Probe:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                found = self.point.outputs(self.f(tree))
+                outputs = self.point.outputs(self.f(tree))
         except Exception:  # user code may raise anything away from the given point
             return np.full(self.center.size, np.nan)
-        same = found.structure == self.outputs.structure and found.n == self.center.size
-        return found.numbers() if same else np.full(self.center.size, np.nan)
+        same = outputs.structure == self.outputs.structure and outputs.n == self.center.size
+        return outputs.numbers() if same else np.full(self.center.size, np.nan)
 
     def residual(
         self,
@@ -302,10 +302,10 @@ class Probe:
 
         def change(t: float) -> Array:
             tree, linear = self.point.displaced(along, t, weights, start, stop)
-            found = self(tree) - self.center
+            increment = self(tree) - self.center
             if cotangent is not None:
-                found = np.array([cotangent @ found])
-            difference: Array = found - linear
+                increment = np.array([cotangent @ increment])
+            difference: Array = increment - linear
             return difference
 
         return lambda moves: np.array([change(float(t)) for t in moves])

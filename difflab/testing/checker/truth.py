@@ -66,10 +66,10 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJac
     def isolated(x: Any) -> Any:
         return f(x.copy() if isinstance(x, np.ndarray) else x)
 
-    found = differentiate(isolated, point, method=method)
+    estimate = differentiate(isolated, point, method=method)
     shape = (values.size, point.size)
-    value = np.reshape(found.value, shape)
-    bar = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
+    value = np.reshape(estimate.value, shape)
+    bar = np.zeros(shape) if estimate.error is None else np.reshape(estimate.error, shape)
     return NumericJacobian(
         value=value,
         bar=bar,
@@ -79,7 +79,7 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> NumericJac
         final=np.zeros(shape, dtype=bool),
         smooth=bar <= TRUSTED * np.abs(value),
         noise=np.zeros(values.size),
-        source=f"{method}, {found.evaluations} evaluations of f",
+        source=f"{method}, {estimate.evaluations} evaluations of f",
     )
 
 
@@ -101,23 +101,23 @@ def refereed(
     from difflab.referee.ulp import nearest
 
     try:
-        found = refer(function, point.tolist(), timeout=_TIMEOUT)
+        reference = refer(function, point.tolist(), timeout=_TIMEOUT)
     except MethodTimeout:
         return None
     if not _same(function, f, point):
         return None
-    resolved = ~np.isin(found.regularity, ("undefined", "unresolved"))
-    smooth = found.regularity == "smooth"
-    value = np.where(resolved, found.jacobian, truth.value)
+    resolved = ~np.isin(reference.regularity, ("undefined", "unresolved"))
+    smooth = reference.regularity == "smooth"
+    value = np.where(resolved, reference.jacobian, truth.value)
     left, right = (
         np.where(resolved & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
-        for side in (found.left, found.right)
+        for side in (reference.left, reference.right)
     )
-    source = f"differences of mpmath values, {found.evaluations} evaluations"
+    source = f"differences of mpmath values, {reference.evaluations} evaluations"
     return replace(
         truth,
         value=value,
-        bar=np.where(resolved, found.bounds, truth.bar),
+        bar=np.where(resolved, reference.bounds, truth.bar),
         left=left,
         right=right,
         final=resolved,
@@ -146,10 +146,10 @@ def values_at(f: Callee, point: Array, m: int) -> Array:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = host_numbers(f(point.copy()), "it")
-            if found.dtype.kind == "c":  # outside of the real domain
-                found = np.where(found.imag == 0, found.real, np.nan)
-            return found.astype(np.float64).reshape(m)
+            values = host_numbers(f(point.copy()), "it")
+            if values.dtype.kind == "c":  # outside of the real domain
+                values = np.where(values.imag == 0, values.real, np.nan)
+            return values.astype(np.float64).reshape(m)
     except Exception:  # user code may raise anything away from the given point
         return np.full(m, np.nan)
 

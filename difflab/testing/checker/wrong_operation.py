@@ -64,26 +64,26 @@ def mistake_in(function: Function, x: Array, yours: Array, alike: float = _ALIKE
 
     def jacobian_of(changed: Function) -> NDArray[np.float64]:
         packed = jacobian(changed, mode="forward" if tall else "reverse")
-        found: NDArray[np.float64] = packed.values(x).reshape(yours.shape)
-        return found
+        values: NDArray[np.float64] = packed.values(x).reshape(yours.shape)
+        return values
 
     right = jacobian_of(function)
     for node in reversed(operations):
         for text, inner, factor in _changes(graph, node):
-            found = jacobian_of(rewritten(function, _rule(node, inner, factor)))
-            if (np.abs(found - yours) <= alike * np.abs(found)).all():
+            candidate = jacobian_of(rewritten(function, _rule(node, inner, factor)))
+            if (np.abs(candidate - yours) <= alike * np.abs(candidate)).all():
                 # A change as small as the rounding of the right formula explains nothing.
-                return text if (np.abs(found - right) > most_own(right)).any() else ""
+                return text if (np.abs(candidate - right) > most_own(right)).any() else ""
     return ""
 
 
 def _changes(graph: Graph, node: int) -> Iterator[tuple[str, int, float]]:
     """Yield mistakes in one operation: in words, the operand left as it is or -1, the factor."""
-    place = graph.place(node)
+    location = graph.place(node)
     row = graph.primitive(node)
     assert row is not None
-    part = f"`{place.part or row.name}`"
-    where = f"{part} ({place})" if str(place) else part
+    part = f"`{location.part or row.name}`"
+    where = f"{part} ({location})" if str(location) else part
     users = (row for row in map(graph.primitive, _users(graph, node)) if row is not None)
     kind = "a missing term" if any(row.name in _SUMS for row in users) else "a detached part"
     yield f"likely {kind}: {where} is treated as a constant", -1, 0.0

@@ -209,11 +209,11 @@ class Campaign:
         if target is not None:
             again = self.panel.again(program, target)
             return None if again is None or self._known(again) else again
-        found = self.panel.findings(program)
-        self.programs += found is not None
-        self.skipped += found is None
-        new = [finding for finding in found or [] if not self._known(finding)]
-        self.repeats += len(found or []) - len(new)
+        findings = self.panel.findings(program)
+        self.programs += findings is not None
+        self.skipped += findings is None
+        new = [finding for finding in findings or [] if not self._known(finding)]
+        self.repeats += len(findings or []) - len(new)
         return new[0] if new else None
 
     def _known(self, finding: FuzzFinding) -> bool:

@@ -126,7 +126,7 @@ class FuzzFinding:
         The referee's reason, or the exception.
     witness : str
         The name of an exact method that agrees.
-    found : tuple of str
+    actual : tuple of str
         The method's derivative.
     expected : tuple of str
         The referee's, to 25 digits.
@@ -138,7 +138,7 @@ class FuzzFinding:
     operations: frozenset[str]
     reason: str
     witness: str
-    found: tuple[str, ...] = ()
+    actual: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
 
 
@@ -179,8 +179,10 @@ class Panel:
     def again(self, program: Program, finding: FuzzFinding) -> FuzzFinding | None:
         """Return the same finding of another program, by its method and its witness only."""
         methods = {name: self.methods[name] for name in (finding.method, finding.witness)}
-        found = Panel(methods, self.timeout).findings(program) or []
-        same = (new for new in found if new.method == finding.method and new.kind == finding.kind)
+        findings = Panel(methods, self.timeout).findings(program) or []
+        same = (
+            new for new in findings if new.method == finding.method and new.kind == finding.kind
+        )
         return next(same, None)
 
     def findings(self, program: Program) -> list[FuzzFinding] | None:
@@ -213,8 +215,8 @@ class Panel:
             return []
         rows = frozenset(row.name for row in function.graph.primitives)
         return [
-            FuzzFinding(name, verdict, small, rows, reason, witnesses[0], found, expected)
-            for name, verdict, reason, found in judged
+            FuzzFinding(name, verdict, small, rows, reason, witnesses[0], derivative, expected)
+            for name, verdict, reason, derivative in judged
             if verdict in (Verdict.DISAGREE, _CRASH)
         ]
 
@@ -225,19 +227,19 @@ class Panel:
         problem = Problem.of(function, timeout=self.timeout)
         for name, method in self.methods.items():
             verdict, reason = _CRASH, ""
-            found: tuple[str, ...] = ()
+            derivative: tuple[str, ...] = ()
             try:
                 with np.errstate(all="ignore"):
                     estimate = method.prepare(problem)(judge.x.copy())
                 judgement = judge.verdict(estimate, method.family)
                 verdict, reason = str(judgement.verdict), judgement.reason
-                found = tuple(repr(float(value)) for value in np.ravel(estimate.value))
+                derivative = tuple(repr(float(value)) for value in np.ravel(estimate.value))
             except DifflabError as error:
                 verdict, reason = _REFUSED, str(error)
             except Exception as error:  # another package may fail in any way
                 reason = described(error)
             self.counts[name, verdict] += 1
-            yield name, verdict, reason, found
+            yield name, verdict, reason, derivative
 
 
 def _texts(reference: Reference) -> tuple[str, ...]:
@@ -263,7 +265,7 @@ def reproduction(finding: FuzzFinding) -> str:
 
 Found by `difflab fuzz`; it passes once the derivative is right.
 
-the derivative of {package}: {", ".join(finding.found) or "none"}
+the derivative of {package}: {", ".join(finding.actual) or "none"}
 the referee's, from values: {", ".join(finding.expected)}
 """
 

@@ -109,11 +109,11 @@ def around_kinks(function: Function) -> st.SearchStrategy[Point]:
 def _bases(function: Function) -> list[Packed]:
     """Return points of the domain, the simplest first."""
     simple = [np.full(function.n, value) for value in _SIMPLE]
-    found = [packed for packed in simple if _defined(function, packed)]
+    points = [packed for packed in simple if _defined(function, packed)]
     for seed in range(_CHOSEN):
         values = [np.ravel(value) for value in choose_point(function, seed).values()]
-        found.append(np.concatenate(values).astype(np.float64))
-    return found
+        points.append(np.concatenate(values).astype(np.float64))
+    return points
 
 
 def _defined(function: Function, packed: Packed) -> bool:
@@ -132,14 +132,14 @@ def _between(first: Packed, second: Packed, shares: list[float]) -> Packed:
 
 def _kinks(function: Function, bases: list[Packed]) -> list[Packed]:
     """Return points on kinks: points of the domain, or changes of sign between two of them."""
-    found = [packed for packed in bases if np.any(_switches(function, packed) == 0)]
+    kinks = [packed for packed in bases if np.any(_switches(function, packed) == 0)]
     for first, second in permutations(bases, 2):
         for kink in _changes(function, first, second):
-            if not any(np.array_equal(kink, known) for known in found):
-                found.append(kink)
-        if len(found) >= _FOUND:
+            if not any(np.array_equal(kink, other) for other in kinks):
+                kinks.append(kink)
+        if len(kinks) >= _FOUND:
             break
-    return sorted(found, key=lambda packed: (len(repr(packed.tolist())), packed.tolist()))
+    return sorted(kinks, key=lambda packed: (len(repr(packed.tolist())), packed.tolist()))
 
 
 def _switches(function: Function, packed: Packed) -> Packed:

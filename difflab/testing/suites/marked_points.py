@@ -71,12 +71,12 @@ def _point(value: Any) -> NDArray[Any]:
 
 def _dtype(name: str) -> np.dtype[Any]:
     try:
-        found = np.dtype(name)
+        dtype = np.dtype(name)
     except TypeError as error:
         raise ValueError(f"there is no type {name!r}") from error
-    if found.kind != "f":
+    if dtype.kind != "f":
         raise ValueError(f"{name!r} is not a floating-point type")
-    return found
+    return dtype
 
 
 def parametrize(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:

@@ -122,11 +122,11 @@ class GradientRegression:
 def _named(gradients: Any) -> dict[str, Any]:
     """Return the arrays of a tree by their names; those of a flat mapping by its keys."""
     if isinstance(gradients, Mapping):
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for key, value in gradients.items():
             for path, leaf in _parts(value):
-                found[f"{key}{path}"] = leaf
-        return found
+                arrays[f"{key}{path}"] = leaf
+        return arrays
     return {f"gradient{path}": leaf for path, leaf in _parts(gradients)}
 
 
@@ -148,11 +148,11 @@ def _array(value: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _differences(
-    stored: Mapping[str, NDArray[Any]], found: Mapping[str, NDArray[Any]], rtol: float | None
+    stored: Mapping[str, NDArray[Any]], computed: Mapping[str, NDArray[Any]], rtol: float | None
 ) -> list[str]:
     """Return a line for each array, and for each of its first components, that differs."""
-    lines = [f"  {name}: stored, and not computed now" for name in stored if name not in found]
-    for name, new in found.items():
+    lines = [f"  {name}: stored, and not computed now" for name in stored if name not in computed]
+    for name, new in computed.items():
         if name not in stored:
             lines.append(f"  {name}: computed, and not stored")
             continue
@@ -177,9 +177,9 @@ def _components(name: str, old: NDArray[Any], new: NDArray[Any], rtol: float | N
     wrong = np.argwhere(~same)
     lines = []
     for index in wrong[:_SHOWN]:
-        place = tuple(map(int, index))
-        at = "[" + ", ".join(map(str, place)) + "]" if place else ""
-        lines.append(f"  {name}{at}: was {float(before[place])!r}, is {float(after[place])!r}")
+        element = tuple(map(int, index))
+        at = "[" + ", ".join(map(str, element)) + "]" if element else ""
+        lines.append(f"  {name}{at}: was {float(before[element])!r}, is {float(after[element])!r}")
     if len(wrong) > _SHOWN:
         lines.append(f"  … and {len(wrong) - _SHOWN} more")
     return lines

@@ -72,7 +72,7 @@ def from_fpcore(text: str) -> Function:
     Raises
     ------
     ParseError
-        It is no FPCore, or holds something that is not read; the error has the place.
+        It is no FPCore, or holds something that is not read; the error has the location.
     InputError
         `text` is not a string.
 
@@ -85,12 +85,12 @@ def from_fpcore(text: str) -> Function:
     """
     if not isinstance(text, str):
         raise InputError(f"from_fpcore takes a text, not {type(text).__name__}")
-    found = read(text)
-    if not found:
+    cores = read(text)
+    if not cores:
         raise InputError("the text holds no FPCore", hint="(FPCore (x) (sqrt x))")
-    if len(found) > 1:
-        fail(text, found[1], "more than one FPCore", "read them one by one")
-    return _CoreReader(text).function(found[0])
+    if len(cores) > 1:
+        fail(text, cores[1], "more than one FPCore", "read them one by one")
+    return _CoreReader(text).function(cores[0])
 
 
 Work = tuple[Callable[..., None], tuple[Any, ...]]
@@ -112,19 +112,19 @@ class _CoreReader:
         items = core.items if isinstance(core, Listed) else []
         if not items or not isinstance(items[0], Atom) or items[0].text != "FPCore":
             fail(self.text, core, "expected (FPCore (arguments…) … body)")
-        place = 2 if len(items) > 2 and isinstance(items[1], Atom) else 1
-        arguments = items[place] if len(items) > place else None
+        position = 2 if len(items) > 2 and isinstance(items[1], Atom) else 1
+        arguments = items[position] if len(items) > position else None
         if not isinstance(arguments, Listed):
             fail(self.text, core, "the arguments in brackets are missing")
-        properties, body = self._properties(core, items[place + 1 :])
+        properties, body = self._properties(core, items[position + 1 :])
         self.precision = self._context(properties)
         inputs = self._arguments(arguments)
         self._push(self._expression, body)
         while self.work:
-            step, given = self.work.pop()
-            step(*given)
-        taken = [*self.builder.names.values(), *self.builder.labels.values()]
-        names = output_names([None], taken)
+            step, args = self.work.pop()
+            step(*args)
+        reserved = [*self.builder.names.values(), *self.builder.labels.values()]
+        names = output_names([None], reserved)
         return Function.build(self.builder, inputs, [self.values[0].id], names)
 
     def _arguments(self, arguments: Listed) -> list[int]:
@@ -151,32 +151,32 @@ class _CoreReader:
         self, at: Expression, items: Sequence[Expression]
     ) -> tuple[Mapping[str, Expression], Expression]:
         """Return the properties with their values, and the expressions after them."""
-        rest, found = list(items), {}
+        rest, properties = list(items), {}
         while len(rest) > 1 and isinstance(rest[0], Atom) and rest[0].text.startswith(":"):
-            found[rest[0].text] = rest[1]
+            properties[rest[0].text] = rest[1]
             del rest[:2]
         if len(rest) != 1:
             fail(self.text, at, "expected one expression behind the properties")
-        return found, rest[0]
+        return properties, rest[0]
 
     def _context(self, properties: Mapping[str, Expression]) -> str:
         """Return the precision of a context, which is that around it if none is stated."""
-        for name, known in NEUTRAL.items():
+        for name, supported in NEUTRAL.items():
             value = properties.get(name)
-            if value is not None and not (isinstance(value, Atom) and value.text == known):
-                fail(self.text, value, f"difflab computes with {name} {known}")
-        stated = properties.get(":precision", properties.get(":type"))
-        if stated is None:
+            if value is not None and not (isinstance(value, Atom) and value.text == supported):
+                fail(self.text, value, f"difflab computes with {name} {supported}")
+        precision = properties.get(":precision", properties.get(":type"))
+        if precision is None:
             return self.precision
-        if not (isinstance(stated, Atom) and stated.text in CONTEXTS):
+        if not (isinstance(precision, Atom) and precision.text in CONTEXTS):
             hint = f"it computes with {', '.join(CONTEXTS)}"
-            fail(self.text, stated, "difflab does not compute in this precision", hint)
-        return stated.text
+            fail(self.text, precision, "difflab does not compute in this precision", hint)
+        return precision.text
 
     # --- steps ----------------------------------------------------------------------------
 
-    def _push(self, step: Callable[..., None], *given: Any) -> None:
-        self.work.append((step, given))
+    def _push(self, step: Callable[..., None], *args: Any) -> None:
+        self.work.append((step, args))
 
     def _expression(self, expression: Expression) -> None:
         if isinstance(expression, Atom):
@@ -262,8 +262,8 @@ class _CoreReader:
             return self.scope[text]
         if text in ("TRUE", "FALSE"):
             return Node(self.builder, rows.not_equal(self._constant(int(text == "TRUE")), 0).id)
-        found: Node = CONTEXTS[self.precision](self._number(atom))
-        return found
+        rounded: Node = CONTEXTS[self.precision](self._number(atom))
+        return rounded
 
     def _number(self, atom: Atom) -> Node:
         text = atom.text
@@ -295,11 +295,11 @@ class _CoreReader:
         """Replace the last values by an operator of them, rounded to the precision."""
         values = self.values[len(self.values) - count :]
         del self.values[len(self.values) - count :]
-        found = _applied(name, values, self.precision)
-        if found is None:
+        value = _applied(name, values, self.precision)
+        if value is None:
             fail(self.text, expression, f"'{name}' does not take {count} operands")
         exact = name in _EXACT or name in _RELATIONS
-        self.values.append(found if exact else CONTEXTS[self.precision](found))
+        self.values.append(value if exact else CONTEXTS[self.precision](value))
 
 
 _SEVERAL: Mapping[str, Callable[..., Any]] = {
@@ -359,10 +359,10 @@ def _remainder(x: Any, y: Any) -> Any:
 @cache
 def _operators() -> Mapping[tuple[str, int], Callable[..., Any]]:
     """Return the operators, by name and number of operands: most are functions of C99."""
-    found: dict[tuple[str, int], Callable[..., Any]] = {
+    operators: dict[tuple[str, int], Callable[..., Any]] = {
         (c_name(row), row.arity or 0): row for row in TABLE.values() if c_name(row) in C99.values()
     }
-    return found | {
+    return operators | {
         ("-", 1): rows.negative,
         ("not", 1): rows.logical_not,
         ("!=", 2): rows.not_equal,

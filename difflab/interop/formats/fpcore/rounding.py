@@ -44,13 +44,13 @@ def fused(x: Any, y: Any, z: Any, precision: str) -> Any:
     """
     plain = x * y + z
     if precision == "binary32":  # the product of two float32 is a float64
-        found = rows.float32(_to_odd(*_sum(x * y, z)))
+        rounded = rows.float32(_to_odd(*_sum(x * y, z)))
     else:
         high, low = _product(x, y)
         near, error = _sum(z, low)
         large, small = _sum(high, near)
-        found = large + _to_odd(*_sum(error, small))
-    return rows.where(np.isfinite(found), found, plain)
+        rounded = large + _to_odd(*_sum(error, small))
+    return rows.where(np.isfinite(rounded), rounded, plain)
 
 
 def _product(x: Any, y: Any) -> tuple[Any, Any]:

@@ -217,24 +217,24 @@ def _with_part(x: Any, part: Any, *starts: Any) -> Any:
     for axis, start in enumerate(starts):
         size, rank = part.shape[axis], len(x.shape)
         first = np.clip(start, 0, x.shape[axis] - size)
-        places = np.arange(float(x.shape[axis])) - first
-        within = np.logical_and(places >= 0, places < size)
+        indices = np.arange(float(x.shape[axis])) - first
+        within = np.logical_and(indices >= 0, indices < size)
         inside = np.logical_and(inside, np.reshape(within, (-1, *(1,) * (rank - axis - 1))))
-        part = taken_at(part, np.clip(places, 0, size - 1), axis)
+        part = taken_at(part, np.clip(indices, 0, size - 1), axis)
     return np.where(inside, part, x)
 
 
 # --- matrices ---------------------------------------------------------------------------------
 
 
-def _triangular(a: Any, b: Any, *, lower: bool, **given: Any) -> Any:
+def _triangular(a: Any, b: Any, *, lower: bool, **params: Any) -> Any:
     """Solve with a triangle of a matrix."""
     a = np.tril(a) if lower else np.triu(a)
-    if given["unit_diagonal"]:
+    if params["unit_diagonal"]:
         eye = np.eye(a.shape[-1])
         a = a * (1.0 - eye) + eye
-    a = np.matrix_transpose(a) if given["transpose_a"] else a
-    if given["left_side"]:
+    a = np.matrix_transpose(a) if params["transpose_a"] else a
+    if params["left_side"]:
         return np.linalg.solve(a, b)
     turned = np.linalg.solve(np.matrix_transpose(a), np.matrix_transpose(b))
     return np.matrix_transpose(turned)

@@ -32,20 +32,20 @@ def _gather(primitive: Any, x: Any, indices: Any, **params: Any) -> Any:
     if isinstance(indices, Node):
         return _at_computed(x, indices, **params)
     given = params | {"fill_value": -1}
-    places = np.asarray(primitive.bind(_positions(x.shape), indices, **given))
-    found = _entries(np.reshape(x, -1), np.maximum(places, 0))
-    if places.min(initial=0) < 0:
+    positions = np.asarray(primitive.bind(_positions(x.shape), indices, **given))
+    entries = _entries(np.reshape(x, -1), np.maximum(positions, 0))
+    if positions.min(initial=0) < 0:
         fill = params["fill_value"]
-        found = np.where(places < 0, np.nan if fill is None else float(fill), found)
-    return found
+        entries = np.where(positions < 0, np.nan if fill is None else float(fill), entries)
+    return entries
 
 
 def _scatter(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
     """Replace entries."""
     _require_known(indices)
     old, new = _positions(x.shape), _positions(updates.shape, x.size)
-    places = np.asarray(primitive.bind(old, indices, new, **params))
-    return _entries(np.concatenate([np.reshape(x, -1), np.reshape(updates, -1)]), places)
+    positions = np.asarray(primitive.bind(old, indices, new, **params))
+    return _entries(np.concatenate([np.reshape(x, -1), np.reshape(updates, -1)]), positions)
 
 
 def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: Any) -> Any:
@@ -56,10 +56,10 @@ def _scatter_add(primitive: Any, x: Any, indices: Any, updates: Any, **params: A
     # The cotangent of an update is that of the entry to which it is added, and 0 if to none.
     zeros = np.zeros(x.shape), np.zeros(updates.shape)
     _, pull = jax.vjp(lambda part: primitive.bind(zeros[0], indices, part, **params), zeros[1])
-    (numbers,) = pull(1.0 + np.arange(float(size)).reshape(x.shape))
-    places = np.asarray(numbers, np.int64).reshape(-1)
+    (pulled,) = pull(1.0 + np.arange(float(size)).reshape(x.shape))
+    positions = np.asarray(pulled, np.int64).reshape(-1)
     extended = rows.put(
-        np.reshape(updates, -1), places=places.tobytes(), axis=-1, rank=1, size=size + 1
+        np.reshape(updates, -1), places=positions.tobytes(), axis=-1, rank=1, size=size + 1
     )
     return x + np.reshape(extended[1:], x.shape)
 
@@ -69,8 +69,8 @@ def _positions(shape: tuple[int, ...], start: int = 0) -> NDArray[np.int64]:
     return np.arange(start, start + count, dtype=np.int64).reshape(shape)
 
 
-def _entries(flat: Any, places: Any) -> Any:
-    return np.reshape(np.take(flat, places.reshape(-1)), places.shape)
+def _entries(flat: Any, positions: Any) -> Any:
+    return np.reshape(np.take(flat, positions.reshape(-1)), positions.shape)
 
 
 def _require_known(indices: Any) -> None:
@@ -80,23 +80,24 @@ def _require_known(indices: Any) -> None:
 
 def _at_computed(x: Any, indices: Node, **params: Any) -> Any:
     """Take entries along one axis at computed indices."""
-    numbers, sizes, mode = params["dimension_numbers"], params["slice_sizes"], str(params["mode"])
-    axes = numbers.start_index_map
+    layout, sizes, mode = params["dimension_numbers"], params["slice_sizes"], str(params["mode"])
+    axes = layout.start_index_map
     whole = [size for axis, size in enumerate(x.shape) if axis not in axes]
     rest = [size for axis, size in enumerate(sizes) if axis not in axes]
     if len(axes) != 1 or sizes[axes[0]] != 1 or whole != rest or "FILL" in mode:
         raise UnsupportedError("computed indices are read where they take entries along one axis")
     (axis,) = axes
-    places: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
-    found = taken_at(np.moveaxis(x, axis, 0), places, 0)
-    lead = len(places.shape)
-    if axis not in numbers.collapsed_slice_dims:
-        found = np.expand_dims(found, lead + axis)
-    taken, kept = iter(range(lead)), iter(range(lead, len(found.shape)))
+    clipped: Any = np.clip(indices[..., 0], 0, x.shape[axis] - 1)
+    entries = taken_at(np.moveaxis(x, axis, 0), clipped, 0)
+    lead = len(clipped.shape)
+    if axis not in layout.collapsed_slice_dims:
+        entries = np.expand_dims(entries, lead + axis)
+    batch, kept = iter(range(lead)), iter(range(lead, len(entries.shape)))
     order = [
-        next(kept if place in numbers.offset_dims else taken) for place in range(len(found.shape))
+        next(kept if dimension in layout.offset_dims else batch)
+        for dimension in range(len(entries.shape))
     ]
-    return np.transpose(found, order)
+    return np.transpose(entries, order)
 
 
 MOVEMENTS: Mapping[str, Callable[..., Any]] = {
@@ -176,21 +177,21 @@ def _applied(step: Any, operands: list[Any]) -> Sequence[Any]:
         return _solved(params, operands)
     try:
         if name in RULES:
-            found = RULES[name](*operands, **params)
+            results = RULES[name](*operands, **params)
         elif name in RULES_BY_KIND:
             kind = np.dtype(step.invars[0].aval.dtype).kind
-            found = RULES_BY_KIND[name](*operands, kind=kind, **params)
+            results = RULES_BY_KIND[name](*operands, kind=kind, **params)
         elif not traced:
-            found = step.primitive.bind(*operands, **params)
+            results = step.primitive.bind(*operands, **params)
         elif name in CONTROL:
-            found = CONTROL[name](evaluated, operands, **params)
+            results = CONTROL[name](evaluated, operands, **params)
         elif name in MOVEMENTS:
-            found = MOVEMENTS[name](step.primitive, *operands, **params)
+            results = MOVEMENTS[name](step.primitive, *operands, **params)
         else:
             raise UnsupportedError("it has no counterpart")
     except UnsupportedError as error:
         raise _unread(step, error) from error
-    return found if step.primitive.multiple_results else [found]
+    return results if step.primitive.multiple_results else [results]
 
 
 def _called(params: Mapping[str, Any], operands: list[Any]) -> list[Any]:
@@ -277,10 +278,12 @@ def from_jax(fun: Any, *examples: Any, verify: bool = True) -> Function:
 
 
 def _of_jaxpr(jax: Any, closed: Any, verify: bool) -> Function:
-    known = getattr(closed.jaxpr, "debug_info", None)
+    debug_info = getattr(closed.jaxpr, "debug_info", None)
     names = FreshNames()
-    given = getattr(known, "arg_names", None) or [f"x{k + 1}" for k in range(len(closed.in_avals))]
-    labels = [names.fresh(cleaned_name(name).rstrip("_")) for name in given]
+    arg_names = getattr(debug_info, "arg_names", None) or [
+        f"x{k + 1}" for k in range(len(closed.in_avals))
+    ]
+    labels = [names.fresh(cleaned_name(name).rstrip("_")) for name in arg_names]
     shapes = [np.zeros(aval.shape) for aval in closed.in_avals]
     read = _traced(lambda *args: tuple(_evaluated(jax, closed, args)), labels, shapes)
     return verified(read, _source(jax, closed)) if verify and not closed.effects else read
@@ -325,12 +328,12 @@ def _source(jax: Any, closed: Any) -> ReaderSource:
 def _rounding(jax: Any, closed: Any) -> float:
     """Return the rounding of the coarsest floats of a jaxpr and of those that it holds."""
     coarsest = 0.0
-    waiting, known = [closed.jaxpr], set()
+    waiting, seen = [closed.jaxpr], set()
     while waiting:
         jaxpr = waiting.pop()
-        if id(jaxpr) in known:
+        if id(jaxpr) in seen:
             continue
-        known.add(id(jaxpr))
+        seen.add(id(jaxpr))
         for step in jaxpr.eqns:
             kinds = [getattr(var.aval, "dtype", None) for var in step.outvars]
             floats = [kind for kind in kinds if kind and jax.numpy.issubdtype(kind, np.floating)]

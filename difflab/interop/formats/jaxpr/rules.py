@@ -28,8 +28,8 @@ def _scan(run: Run, operands: Values, **params: Any) -> list[Any]:
     fixed, xs = list(operands[:consts]), list(operands[consts + carries :])
 
     def step(carry: list[Any], x: list[Any] | None) -> tuple[list[Any], list[Any]]:
-        found = run(params["jaxpr"], [*fixed, *carry, *(x or [])])
-        return found[:carries], found[carries:]
+        results = run(params["jaxpr"], [*fixed, *carry, *(x or [])])
+        return results[:carries], results[carries:]
 
     first = list(operands[consts : consts + carries])
     last, ys = scan(step, first, xs or None, params["length"], params["reverse"])
@@ -39,12 +39,12 @@ def _scan(run: Run, operands: Values, **params: Any) -> list[Any]:
 def _while(run: Run, operands: Values, **params: Any) -> list[Any]:
     test, body = params["cond_nconsts"], params["body_nconsts"]
     of_test, of_body = list(operands[:test]), list(operands[test : test + body])
-    found: list[Any] = while_loop(
+    results: list[Any] = while_loop(
         lambda value: run(params["cond_jaxpr"], [*of_test, *value])[0],
         lambda value: run(params["body_jaxpr"], [*of_body, *value]),
         list(operands[test + body :]),
     )
-    return found
+    return results
 
 
 def _cond(run: Run, operands: Values, **params: Any) -> list[Any]:
@@ -56,8 +56,8 @@ def _cond(run: Run, operands: Values, **params: Any) -> list[Any]:
         return lambda *args: run(jaxpr, args)
 
     chosen = branch(last)
-    for place, jaxpr in reversed(list(enumerate(earlier))):
-        chosen = _either(number <= place, branch(jaxpr), chosen)
+    for index, jaxpr in reversed(list(enumerate(earlier))):
+        chosen = _either(number <= index, branch(jaxpr), chosen)
     return chosen(*values)
 
 
@@ -65,8 +65,8 @@ def _either(
     holds: Any, yes: Callable[..., list[Any]], no: Callable[..., list[Any]]
 ) -> Callable[..., list[Any]]:
     def chosen(*values: Any) -> list[Any]:
-        found: list[Any] = cond(holds, yes, no, *values)
-        return found
+        results: list[Any] = cond(holds, yes, no, *values)
+        return results
 
     return chosen
 
@@ -85,23 +85,23 @@ def custom_call(run: Run, step: Any, operands: Sequence[Any]) -> list[Any]:
     if name in _ROWS and path.startswith(str(Path(str(require("jax").__file__)).parent)):
         return [_ROWS[name](*operands)]
     call = _Call(run, step, inner, operands)
-    found = call.function(name).apply(*[operands[k] for k in call.traced])
-    return list(found)
+    results = call.function(name).apply(*[operands[k] for k in call.traced])
+    return list(results)
 
 
 def _definition(closed: Any) -> tuple[str, str]:
     """Return the name of the function that a jaxpr is, and the file that defines it."""
-    known = getattr(closed.jaxpr, "debug_info", None)
-    name, _, path = (getattr(known, "func_src_info", None) or "").partition(" at ")
+    debug_info = getattr(closed.jaxpr, "debug_info", None)
+    name, _, path = (getattr(debug_info, "func_src_info", None) or "").partition(" at ")
     return name, path
 
 
 def _bound(step: Any, operands: Sequence[Any]) -> Sequence[Any]:
     """Return the results of a call by JAX, which knows its rules."""
-    given = step.primitive.get_bind_params(step.params)
-    functions, params = given if isinstance(given, tuple) else ((), given)  # before JAX 0.10
-    found: Sequence[Any] = step.primitive.bind(*functions, *operands, **params)
-    return found
+    bound = step.primitive.get_bind_params(step.params)
+    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10
+    results: Sequence[Any] = step.primitive.bind(*functions, *operands, **params)
+    return results
 
 
 def _logaddexp(a: Any, b: Any) -> Any:
@@ -152,41 +152,41 @@ class _Call:
 
         def forward(ctx: Any, *args: Any) -> tuple[Any, ...]:
             ctx.save_for_backward(*args)
-            found = value(*args)
-            return found if isinstance(found, tuple) else (found,)
+            results = value(*args)
+            return results if isinstance(results, tuple) else (results,)
 
         def jvp(ctx: Any, *dots: Any) -> tuple[Any, ...]:
             args = ctx.saved_tensors
-            given = [dots[self.traced.index(k)] for k in self.smooth]
-            found = iter(self._rule("jvp", args, given))
-            return tuple(next(found) if smooth else None for smooth in self.outputs)
+            smooth_dots = [dots[self.traced.index(k)] for k in self.smooth]
+            tangents = iter(self._rule("jvp", args, smooth_dots))
+            return tuple(next(tangents) if smooth else None for smooth in self.outputs)
 
         def backward(ctx: Any, *bars: Any) -> tuple[Any, ...]:
             args = ctx.saved_tensors
-            given = [bar for bar, smooth in zip(bars, self.outputs, strict=True) if smooth]
-            found = dict(zip(self.smooth, self._rule("vjp", args, given), strict=True))
-            return tuple(found.get(k) for k in self.traced)
+            smooth_bars = [bar for bar, smooth in zip(bars, self.outputs, strict=True) if smooth]
+            cotangents = dict(zip(self.smooth, self._rule("vjp", args, smooth_bars), strict=True))
+            return tuple(cotangents.get(k) for k in self.traced)
 
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         if self.step.primitive.name == "custom_jvp_call":
             members["jvp"] = staticmethod(jvp)
         return type(cleaned_name(name).strip("_") or "custom", (CustomFunction,), members)
 
-    def _filled(self, places: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    def _filled(self, positions: Sequence[int], values: Sequence[Any]) -> list[Any]:
         """Return the operands with some replaced."""
-        found = list(self.operands)
-        for place, value in zip(places, values, strict=True):
-            found[place] = value
-        return found
+        operands = list(self.operands)
+        for position, value in zip(positions, values, strict=True):
+            operands[position] = value
+        return operands
 
-    def _rule(self, kind: str, args: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def _rule(self, kind: str, args: Sequence[Any], values: Sequence[Any]) -> list[Any]:
         """Return tangents of the outputs, or cotangents of the operands."""
         jax = require("jax")
         if kind not in self.known:
             with jax.enable_x64(self.wide):  # the rule is code that runs again
                 self.known[kind] = self._recorded(jax, kind)
         with jax.enable_x64(True), np.errstate(all="ignore"):
-            return self.run(self.known[kind], [*self._filled(self.traced, args), *given])
+            return self.run(self.known[kind], [*self._filled(self.traced, args), *values])
 
     def _recorded(self, jax: Any, kind: str) -> Any:
         """Return a rule as a jaxpr of the operands, and of tangents or cotangents."""
@@ -195,12 +195,12 @@ class _Call:
         def parts(values: Sequence[Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
             def called(*chosen: Any) -> list[Any]:
                 filled = list(values)
-                for place, value in zip(self.smooth, chosen, strict=True):
-                    filled[place] = value
+                for position, value in zip(self.smooth, chosen, strict=True):
+                    filled[position] = value
                 outputs = _bound(self.step, filled)
                 return [out for out, smooth in zip(outputs, self.outputs, strict=True) if smooth]
 
-            return called, [values[place] for place in self.smooth]
+            return called, [values[position] for position in self.smooth]
 
         def pushed(*values: Any) -> Any:
             called, chosen = parts(values[:count])

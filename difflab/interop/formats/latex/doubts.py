@@ -24,8 +24,8 @@ _TRANSPOSED = {"T", "H", "t", "top", "dagger"}
 def _words() -> re.Pattern[str]:
     """Return a pattern of the names of functions that three letters or more spell."""
     names = {*commands(), *functions()}
-    found = sorted((w for w in names if w.isalpha() and len(w) > 2), key=len, reverse=True)
-    return re.compile("|".join([*found, "^ln$"]))
+    words = sorted((w for w in names if w.isalpha() and len(w) > 2), key=len, reverse=True)
+    return re.compile("|".join([*words, "^ln$"]))
 
 
 def check_letters(stack: FrameStack, token: Token, *, in_table: bool) -> None:
@@ -35,8 +35,8 @@ def check_letters(stack: FrameStack, token: Token, *, in_table: bool) -> None:
         return  # the letters were checked where they begin
     letters = _LETTERS.match(text, start)
     run = letters[0] if letters else ""
-    found = _words().search(run)
-    word = found[0] if found else ""
+    match = _words().search(run)
+    word = match[0] if match else ""
     if in_table and run in CONDITIONALS | _CONNECTIVES:
         word = run
     if word:
@@ -53,9 +53,9 @@ def check_number(stack: FrameStack, token: Token) -> None:
     """Raise if a number is followed by an exponent as programs write it."""
     if match := _SCIENTIFIC.match(stack.text, token.end):
         whole = Token("number", "", token.start, match.end())
-        written = stack.text[token.start : match.end()]
+        spelling = stack.text[token.start : match.end()]
         stack.fail(
-            f"is '{written}' one number, or has it the factor e?",
+            f"is '{spelling}' one number, or has it the factor e?",
             whole,
             f"write {token.text} \\times 10^{{{match[0][1:]}}} for a number, "
             f"{token.text} e with a blank behind it for a product",

@@ -107,8 +107,8 @@ def functions() -> Mapping[str, str]:
     >>> functions()["arcsin"], functions()["Gamma"], functions()["erf"]
     ('asin', 'gamma', 'erf')
     """
-    found = {name: name for name in CALLS} | dict(commands())
-    return found | {name: name for row in TABLE.values() for name in row.names}
+    names = {name: name for name in CALLS} | dict(commands())
+    return names | {name: name for row in TABLE.values() for name in row.names}
 
 
 @cache
@@ -122,16 +122,16 @@ def commands() -> Mapping[str, str]:
     >>> commands()["ln"], "sum" in commands()
     ('ln', False)
     """
-    found = {name: name for name in (*trigonometric.__all__, "det")}
+    names = {name: name for name in (*trigonometric.__all__, "det")}
     for row in TABLE.values():
         match = _COMMAND.match(row.latex or "")
         if row.shape is None and match and row.names:
-            found.setdefault(match[1] or match[2], row.names[0])
+            names.setdefault(match[1] or match[2], row.names[0])
         if row.shape is None:
-            found |= {name: name for name in row.names}
-    found |= {word: name for word, name in _SYNONYMS.items() if name in found}
+            names |= {name: name for name in row.names}
+    names |= {word: name for word, name in _SYNONYMS.items() if name in names}
     letters = {word for word in GREEK if word[0].islower()}
-    return {word: name for word, name in found.items() if word not in {*letters, "sqrt"}}
+    return {word: name for word, name in names.items() if word not in {*letters, "sqrt"}}
 
 
 # --- tokens -----------------------------------------------------------------------------------
@@ -179,31 +179,31 @@ class Lexer:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.position = 0
 
     def peek(self) -> Token:
         """Return the next token without consuming it."""
-        place = self.place
+        start = self.position
         token = self.next()
-        self.place = place
+        self.position = start
         return token
 
     def next(self, *, digit: bool = False) -> Token:
         """Consume a token; blanks and commands that only change how it looks are skipped."""
         while True:
-            match = _TOKEN.match(self.text, self.place)
+            match = _TOKEN.match(self.text, self.position)
             assert match is not None, "one of the alternatives matches"
             kind = match.lastgroup or ""
             start, end = match.span(kind)
             if digit and kind == "number":
                 end = start + 1
-            self.place = end
+            self.position = end
             if self.text[start:end] not in BLANKS:
                 return Token(kind, self.text[start:end], start, end)
 
     def raw(self, command: Token) -> Token:
         r"""Consume the text in braces behind a command, as for ``\text{…}``."""
-        match = _RAW.match(self.text, self.place)
+        match = _RAW.match(self.text, self.position)
         if match is None:
             raise ParseError(
                 f"{command.text} needs plain text in braces",
@@ -211,7 +211,7 @@ class Lexer:
                 span=command.span,
                 hint=f"write {command.text}{{name}}",
             )
-        self.place = match.end()
+        self.position = match.end()
         return Token("raw", re.sub(r"\\(.)", r"\1", match[1]), *match.span(1))
 
 

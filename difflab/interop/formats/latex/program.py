@@ -37,7 +37,7 @@ def from_latex(text: str, variables: Collection[str] = ()) -> Function:
     Raises
     ------
     ParseError
-        It is not in the subset; the error has the place in the LaTeX.
+        It is not in the subset; the error has the location in the LaTeX.
     InputError
         `text` is not a string.
 
@@ -64,9 +64,9 @@ def program_of_latex(text: str, variables: Collection[str] = ()) -> str:
     >>> program_of_latex(r"\gamma \left(x + 1\right)")
     'gamma: []; gamma*(x + 1)'
     """
-    found = from_latex(text, variables).text
-    assert found is not None, "a parsed function has a text"
-    return found
+    program = from_latex(text, variables).text
+    assert program is not None, "a parsed function has a text"
+    return program
 
 
 def _translated(text: str, variables: Collection[str]) -> tuple[Translation, list[str]]:

@@ -67,7 +67,7 @@ class LatexReader(FrameStack):
         Raises
         ------
         ParseError
-            It is not in the subset of LaTeX that is read; the error has the place.
+            It is not in the subset of LaTeX that is read; the error has the location.
         """
         while True:
             token = self.lexer.next(digit=self.top.kind is FrameKind.SINGLE)
@@ -197,7 +197,7 @@ class LatexReader(FrameStack):
         name = base
         if self.top.kind is not FrameKind.SINGLE and self.lexer.peek().text == "_":
             name = read_subscript(self.lexer, base)
-        where = (token.start, self.lexer.place if name != base else token.end)
+        where = (token.start, self.lexer.position if name != base else token.end)
         if name == "e" and name not in self.given:
             self.operand(Operand([("e", *where)]), token)
             return
@@ -216,9 +216,9 @@ class LatexReader(FrameStack):
 
     def _accented(self, token: Token) -> str:
         """Return the letter below an accent."""
-        found = self.lexer.next()
-        braces = found.text == "{"
-        letter = self.lexer.next() if braces else found
+        first = self.lexer.next()
+        braces = first.text == "{"
+        letter = self.lexer.next() if braces else first
         word = letter.text.removeprefix("\\")
         if not (letter.kind == "letter" or word in GREEK):
             self.fail(f"{token.text} is put on one letter", letter)
@@ -390,7 +390,7 @@ class LatexReader(FrameStack):
             self.top.rows.append([])
         elif self.top.kind is not FrameKind.STATEMENTS:
             self.fail(f"{self.top.opener.text} is not closed in this line", self.top.opener)
-        elif not _CONTINUES.match(self.text, self.lexer.place):
+        elif not _CONTINUES.match(self.text, self.lexer.position):
             self._end_statement(token)
 
     def _next_cell(self, token: Token) -> None:

@@ -208,7 +208,7 @@ class FrameStack:
             hint = f"put the whole argument of {name.text} in brackets"
             self.fail(f"the argument of {name.text} is ambiguous", token, hint)
         defines = self.top.kind is FrameKind.STATEMENTS and _DEFINES.match(
-            self.text, self.lexer.place
+            self.text, self.lexer.position
         )
         symbol = before.symbol
         if symbol and (operand.is_call or symbol in AMBIGUOUS) and not defines:
@@ -240,7 +240,7 @@ class FrameStack:
 
         def finish(frame: Frame) -> None:
             content = self.content(frame)
-            start, end = token.start, self.lexer.place
+            start, end = token.start, self.lexer.position
             around = [(f"{function}(", start, token.end), content, (")", end - 1, end)]
             plain = not function
             only = frame.only
@@ -248,8 +248,8 @@ class FrameStack:
             named = only is not None and bool(only.name)
             is_call = plain and (named or numbered or frame.commas > 0)
             inner = content if plain else None
-            found = Operand(around, inner=inner, is_call=is_call, numbered=numbered)
-            self.operand(found, token)
+            operand = Operand(around, inner=inner, is_call=is_call, numbered=numbered)
+            self.operand(operand, token)
 
         self.frames.append(Frame(FrameKind.GROUP, token, finish, closer, left))
 

@@ -33,7 +33,7 @@ class Emitter(Protocol):
     def as_number(self, value: str) -> str:
         """Append a cast of booleans or integers to floating point."""
 
-    def places(self, values: Any) -> str:
+    def integers(self, values: Any) -> str:
         """Return the name of stored integers."""
 
     def array(self, values: Any) -> str:
@@ -77,9 +77,9 @@ def _formula(compute: str | Callable[..., Any]) -> Spelling:
 
     def spell(model: Emitter, names: Sequence[str], *_: Any, **__: Any) -> str:
         function = formula()
-        given = dict(zip(function.input_nodes, names, strict=True))
-        found: str = fold(function.graph, given, function.outputs, _Steps(model))[0]
-        return found
+        environment = dict(zip(function.input_nodes, names, strict=True))
+        output: str = fold(function.graph, environment, function.outputs, _Steps(model))[0]
+        return output
 
     return spell
 
@@ -113,15 +113,15 @@ def _asinh(x: Node) -> Any:
 def _acosh(x: Node) -> Any:
     above = x - 1.0
     near = rows.log1p(above + rows.sqrt(above * (x + 1.0)))
-    found = rows.where(x > 1e8, rows.log(x) + math.log(2), near)
-    return rows.where(x < 1.0, math.nan, found)
+    value = rows.where(x > 1e8, rows.log(x) + math.log(2), near)
+    return rows.where(x < 1.0, math.nan, value)
 
 
 def _atanh(x: Node) -> Any:
     """Half of log1p(2|x|/(1 - |x|)); nan beyond 1."""
     size = rows.absolute(x)
-    found = rows.log1p(size * 2.0 / (1.0 - size)) * 0.5
-    outside = rows.where(size > 1.0, math.nan, rows.where(rows.equal(size, 1.0), math.inf, found))
+    inside = rows.log1p(size * 2.0 / (1.0 - size)) * 0.5
+    outside = rows.where(size > 1.0, math.nan, rows.where(rows.equal(size, 1.0), math.inf, inside))
     return _signed(x, outside)
 
 
@@ -190,8 +190,8 @@ def _hypot(a: Node, b: Node) -> Any:
     large, small = rows.maximum(a, b), rows.minimum(a, b)
     ratio = small / large
     infinite = rows.logical_or(rows.equal(a, math.inf), rows.equal(b, math.inf))
-    found = rows.where(rows.equal(large, 0.0), large, large * rows.sqrt(ratio * ratio + 1.0))
-    return rows.where(infinite, math.inf, found)
+    finite = rows.where(rows.equal(large, 0.0), large, large * rows.sqrt(ratio * ratio + 1.0))
+    return rows.where(infinite, math.inf, finite)
 
 
 def _atan2(y: Node, x: Node) -> Any:
@@ -200,12 +200,12 @@ def _atan2(y: Node, x: Node) -> Any:
     angle = rows.atan(y / x)
     turned = angle + rows.where(below, -math.pi, math.pi)
     upright = rows.sign(y) * (math.pi / 2) + x * 0.0  # x is 0, or nan
-    found = rows.where(x > 0.0, angle, rows.where(x < 0.0, turned, upright))
+    finite = rows.where(x > 0.0, angle, rows.where(x < 0.0, turned, upright))
     diagonal = rows.sign(y) * rows.where(x > 0.0, math.pi / 4, 3 * math.pi / 4)
     infinite = rows.equal(rows.minimum(rows.absolute(x), rows.absolute(y)), math.inf)
     origin = rows.logical_and(rows.equal(x, 0.0), rows.equal(y, 0.0))
     behind = rows.where(1.0 / x < 0.0, rows.where(below, -math.pi, math.pi), y)
-    return rows.where(origin, behind, rows.where(infinite, diagonal, found))
+    return rows.where(origin, behind, rows.where(infinite, diagonal, finite))
 
 
 _BY_KERNEL = (

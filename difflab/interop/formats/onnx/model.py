@@ -117,11 +117,11 @@ def _source(onnx: Any, reader: _Model) -> ReaderSource:
     def call(values: list[Any]) -> list[Any]:
         if not evaluator:
             evaluator.append(ReferenceEvaluator(reader.model))
-        given = {
+        feeds = {
             name: value for name, value in zip(names, values, strict=True) if name not in fixed
         }
-        found: list[Any] = evaluator[0].run(None, given)
-        return found
+        outputs: list[Any] = evaluator[0].run(None, feeds)
+        return outputs
 
     convert = onnx.helper.tensor_dtype_to_np_dtype
     return ReaderSource(
@@ -160,9 +160,9 @@ class _Model:
             if entry.name not in stored:
                 self._input(entry.name, self._shape(entry))
         if self.shapes:
-            known = ", ".join(entry.name for entry in self.graph.input)
+            listed = ", ".join(entry.name for entry in self.graph.input)
             unknown = next(iter(self.shapes))
-            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {known}")
+            raise InputError(f"the model has no input {unknown!r}", hint=f"its inputs are {listed}")
         for name, tensor in stored.items():
             self.numbers[name] = self._stored(tensor)
             if self.parameters and self.numbers[name].dtype.kind == "f":
@@ -178,10 +178,10 @@ class _Model:
     def _stored(self, tensor: Any) -> np.ndarray[Any, Any]:
         """Return the elements of a stored tensor."""
         try:
-            found: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
+            elements: np.ndarray[Any, Any] = self.onnx.numpy_helper.to_array(tensor)
         except Exception as error:  # a damaged tensor may have any kind and any number of bytes
             raise InputError(f"the stored tensor {tensor.name!r} is damaged: {error}") from error
-        return found
+        return elements
 
     def value(self, name: str) -> Node:
         """Return the node of a value; arrays become constants on first use."""
@@ -191,9 +191,9 @@ class _Model:
             self.values[name] = self.constant(self.numbers[name])
         return self.values[name]
 
-    def constant(self, numbers: Any) -> Node:
+    def constant(self, elements: Any) -> Node:
         """Return the node of a constant array."""
-        array = np.asarray(numbers)
+        array = np.asarray(elements)
         if array.dtype.kind not in _NUMBERS:
             raise InputError(f"the model has numbers of the type {array.dtype}")
         if array.ndim == 0:
@@ -211,10 +211,10 @@ class _Model:
     def rounding(self) -> float:
         """Return the rounding of the coarsest floats of the model; attributes are float32."""
         kinds = self.onnx.TensorProto
-        known = {kinds.FLOAT: 2.0**-23, kinds.FLOAT16: 2.0**-10, kinds.BFLOAT16: 2.0**-7}
-        eps = max([2.0**-52, *(known.get(kind, 0.0) for kind in self.elements.values())])
+        eps_by_kind = {kinds.FLOAT: 2.0**-23, kinds.FLOAT16: 2.0**-10, kinds.BFLOAT16: 2.0**-7}
+        eps = max([2.0**-52, *(eps_by_kind.get(kind, 0.0) for kind in self.elements.values())])
         if any(has_float_attributes(self.onnx, step, self.opset) for step in self.graph.node):
-            eps = max(eps, known[kinds.FLOAT])
+            eps = max(eps, eps_by_kind[kinds.FLOAT])
         return eps
 
     def _input(self, name: str, shape: Sequence[int]) -> None:
@@ -225,38 +225,38 @@ class _Model:
 
     def _shape(self, entry: Any) -> Sequence[int]:
         """Return the shape of an input, as given or as the model states it."""
-        given = self.shapes.pop(entry.name, None)
+        shape = self.shapes.pop(entry.name, None)
         kind = entry.type.tensor_type
         if not entry.type.HasField("tensor_type") or kind.elem_type not in self._numeric:
             raise InputError(f"the input {entry.name!r} of the model is no tensor of real numbers")
-        stated = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
-        if any(size is not None and size < 0 for size in stated):
+        declared = [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.shape.dim]
+        if any(size is not None and size < 0 for size in declared):
             raise InputError(f"the model states a negative size of its input {entry.name!r}")
-        if given is not None:
+        if shape is not None:
             try:
-                sizes = tuple(int(size) for size in given)
+                sizes = tuple(int(size) for size in shape)
             except (TypeError, ValueError):
                 raise InputError(
-                    f"the shape of {entry.name!r} is a tuple of integers, not {given!r}"
+                    f"the shape of {entry.name!r} is a tuple of integers, not {shape!r}"
                 ) from None
-            pairs = zip(sizes, stated, strict=False)
+            pairs = zip(sizes, declared, strict=False)
             if min(sizes, default=0) < 0 or (
                 kind.HasField("shape")
-                and (len(sizes) != len(stated) or any(b not in (a, None) for a, b in pairs))
+                and (len(sizes) != len(declared) or any(b not in (a, None) for a, b in pairs))
             ):
-                shown = ", ".join("?" if size is None else str(size) for size in stated)
+                shown = ", ".join("?" if size is None else str(size) for size in declared)
                 raise InputError(
                     f"the shape {sizes} is none of the input {entry.name!r}, whose shape the model"
                     f" states as ({shown})"
                 )
             return sizes
-        if not kind.HasField("shape") or None in stated:
-            example = ", ".join(["1"] * max(len(stated), 1))
+        if not kind.HasField("shape") or None in declared:
+            example = ", ".join(["1"] * max(len(declared), 1))
             raise InputError(
                 f"the model leaves the shape of its input {entry.name!r} open",
                 hint=f"give it: from_onnx(model, shapes={{{entry.name!r}: ({example},)}})",
             )
-        return [size for size in stated if size is not None]
+        return [size for size in declared if size is not None]
 
     @property
     def _numeric(self) -> frozenset[int]:
@@ -277,39 +277,39 @@ class _Model:
 
     def _step(self, position: int, step: Any) -> None:
         """Compute the outputs of one operator."""
-        place = where(position, step)
+        location = where(position, step)
         attributes = {a.name: self.onnx.helper.get_attribute_value(a) for a in step.attribute}
         inputs = list(step.input)
-        if self._computed_now(place, step, inputs):
+        if self._computed_now(location, step, inputs):
             return
         rule = OPERATORS.get(step.op_type) if step.domain in ("", "ai.onnx") else None
         if rule is None:
             raise InputError(
-                f"difflab does not read ONNX's operator {place}",
+                f"difflab does not read ONNX's operator {location}",
                 hint="docs/reference/formats.md lists those that it reads",
             )
         try:
-            found = rule(self, inputs, attributes)
+            returned = rule(self, inputs, attributes)
         except ShapeError as error:
-            raise InputError(f"{place}: {error.message}", hint=error.hint) from error
+            raise InputError(f"{location}: {error.message}", hint=error.hint) from error
         except (DifflabError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise InputError(f"{place}: {error}") from error
-        results = found if isinstance(found, list) else [found]
-        if isinstance(found, list) and len(found) != len(step.output):
-            raise InputError(f"{place} names {len(step.output)} of its {len(found)} results")
+            raise InputError(f"{location}: {error}") from error
+        results = returned if isinstance(returned, list) else [returned]
+        if isinstance(returned, list) and len(returned) != len(step.output):
+            raise InputError(f"{location} names {len(step.output)} of its {len(returned)} results")
         # Further outputs, such as the mask of a dropout, are not computed.
         self.values.update(zip(step.output, results, strict=False))
 
-    def _computed_now(self, place: str, step: Any, inputs: Sequence[str]) -> bool:
+    def _computed_now(self, location: str, step: Any, inputs: Sequence[str]) -> bool:
         """Evaluate operators that depend on no input, such as shapes, by ONNX's own evaluator."""
         if step.op_type == "Shape":
             sizes = self.value(inputs[0]).shape
             self.numbers[step.output[0]] = np.array(sizes, dtype=np.int64)
             return True
-        known = all(name in self.numbers and name not in self.values for name in inputs if name)
-        if not known or any(a.HasField("g") for a in step.attribute):
+        static = all(name in self.numbers and name not in self.values for name in inputs if name)
+        if not static or any(a.HasField("g") for a in step.attribute):
             return False
-        self._check_size(place, step, inputs)
+        self._check_size(location, step, inputs)
         from onnx.reference import ReferenceEvaluator
 
         graph = self.onnx.helper.make_graph(
@@ -322,15 +322,15 @@ class _Model:
         opset = self.onnx.helper.make_opsetid("", self.opset)
         model = self.onnx.helper.make_model(graph, opset_imports=[opset])
         try:
-            found = ReferenceEvaluator(model).run(None, {})
+            outputs = ReferenceEvaluator(model).run(None, {})
         except Exception as error:  # the evaluator's errors have no common class of its own
-            raise InputError(f"{place}: {error}") from error
+            raise InputError(f"{location}: {error}") from error
         names = [name for name in step.output if name]
-        self.numbers.update(zip(names, map(np.asarray, found), strict=True))
+        self.numbers.update(zip(names, map(np.asarray, outputs), strict=True))
         return True
 
-    def _check_size(self, place: str, step: Any, inputs: Sequence[str]) -> None:
+    def _check_size(self, location: str, step: Any, inputs: Sequence[str]) -> None:
         """Raise an error if an operator would make an array that memory cannot hold."""
         if step.op_type in ("ConstantOfShape", "Expand", "Tile"):
             count = math.prod(map(int, self.numbers[inputs[-1]].reshape(-1)))
-            require_memory(8 * max(count, 0), place)
+            require_memory(8 * max(count, 0), location)

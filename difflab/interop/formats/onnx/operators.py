@@ -56,8 +56,8 @@ def _folded(compute: Callable[..., Any]) -> Rule:
 def _shaped(compute: Callable[..., Any], **defaults: float) -> Rule:
     """Return the rule of a function of one input with numeric attributes."""
 
-    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-        settings = {name: given.get(name, value) for name, value in defaults.items()}
+    def rule(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+        settings = {name: attributes.get(name, value) for name, value in defaults.items()}
         return compute(model.value(inputs[0]), **settings)
 
     return rule
@@ -79,58 +79,58 @@ def _hard_sigmoid(x: Node, alpha: float, beta: float) -> Any:
     return rows.clip(alpha * x + beta, 0.0, 1.0)
 
 
-def _gelu(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _gelu(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x = model.value(inputs[0])
-    if given.get("approximate", b"none") == b"tanh":
+    if attributes.get("approximate", b"none") == b"tanh":
         return 0.5 * x * (1 + rows.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     return 0.5 * x * (1 + rows.erf(x / math.sqrt(2)))
 
 
-def _clip(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _clip(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     """Limit by inputs that may be left out, before opset 11 by attributes."""
     x = model.value(inputs[0])
     low, high = [*inputs[1:], "", ""][:2]
-    if low or "min" in given:
-        x = rows.maximum(x, model.value(low) if low else given["min"])
-    if high or "max" in given:
-        x = rows.minimum(x, model.value(high) if high else given["max"])
+    if low or "min" in attributes:
+        x = rows.maximum(x, model.value(low) if low else attributes["min"])
+    if high or "max" in attributes:
+        x = rows.minimum(x, model.value(high) if high else attributes["max"])
     return x
 
 
-def _mod(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    remainder: Callable[..., Any] = np.fmod if given.get("fmod") else rows.mod
+def _mod(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    remainder: Callable[..., Any] = np.fmod if attributes.get("fmod") else rows.mod
     return remainder(*map(model.value, inputs))
 
 
-def _quotient(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _quotient(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     """Divide; the quotient of integers is rounded towards zero."""
-    found = rows.divide(*map(model.value, inputs))
-    return np.trunc(found) if all(map(model.whole, inputs)) else found
+    quotient = rows.divide(*map(model.value, inputs))
+    return np.trunc(quotient) if all(map(model.whole, inputs)) else quotient
 
 
-def _cast(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _cast(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     """Convert to truth values and integers; floats keep their 64 bits."""
     x = model.value(inputs[0])
-    if given["to"] == _BOOL:
+    if attributes["to"] == _BOOL:
         return rows.not_equal(x, 0.0)
-    return np.trunc(x) if given["to"] in _INTEGERS else x
+    return np.trunc(x) if attributes["to"] in _INTEGERS else x
 
 
-def _inference(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _inference(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     """Return the input; in training elements are dropped at random."""
     if len(inputs) > 2 and inputs[2] and model.static(inputs[2]).any():
         raise UnsupportedError("difflab reads the dropout of inference, not of training")
     return model.value(inputs[0])
 
 
-def _gemm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _gemm(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     a, b = map(model.value, inputs[:2])
-    a = arrays.transpose(a) if given.get("transA") else a
-    b = arrays.transpose(b) if given.get("transB") else b
-    found = _scaled(arrays.matmul(a, b), given.get("alpha", 1.0))
+    a = arrays.transpose(a) if attributes.get("transA") else a
+    b = arrays.transpose(b) if attributes.get("transB") else b
+    out = _scaled(arrays.matmul(a, b), attributes.get("alpha", 1.0))
     if len(inputs) > 2 and inputs[2]:
-        found = found + _scaled(model.value(inputs[2]), given.get("beta", 1.0))
-    return found
+        out = out + _scaled(model.value(inputs[2]), attributes.get("beta", 1.0))
+    return out
 
 
 def _scaled(x: Any, factor: float) -> Any:
@@ -140,59 +140,59 @@ def _scaled(x: Any, factor: float) -> Any:
 # --- shapes -----------------------------------------------------------------------------------
 
 
-def _axes(model: ReadModel, inputs: Sequence[str], given: Attributes) -> list[int] | None:
+def _axes(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> list[int] | None:
     """Return axes, an attribute before opset 13 or 18, and an input since."""
     if len(inputs) > 1 and inputs[1]:
         return [int(axis) for axis in model.static(inputs[1])]
-    axes = given.get("axes")
+    axes = attributes.get("axes")
     return None if axes is None else list(axes)
 
 
-def _reshape(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _reshape(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x = model.value(inputs[0])
-    sizes = model.static(inputs[1]).tolist() if len(inputs) > 1 else list(given["shape"])
-    kept = not given.get("allowzero")
+    sizes = model.static(inputs[1]).tolist() if len(inputs) > 1 else list(attributes["shape"])
+    kept = not attributes.get("allowzero")
     return arrays.reshape(x, [x.shape[k] if s == 0 and kept else s for k, s in enumerate(sizes)])
 
 
-def _flatten(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _flatten(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x = model.value(inputs[0])
-    axis = given.get("axis", 1) % (len(x.shape) + 1)
+    axis = attributes.get("axis", 1) % (len(x.shape) + 1)
     return arrays.reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
-def _squeeze(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    axes = _axes(model, inputs, given)
+def _squeeze(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    axes = _axes(model, inputs, attributes)
     return arrays.squeeze(model.value(inputs[0]), None if axes is None else tuple(axes))
 
 
-def _unsqueeze(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    x, axes = model.value(inputs[0]), _axes(model, inputs, given) or []
+def _unsqueeze(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    x, axes = model.value(inputs[0]), _axes(model, inputs, attributes) or []
     rank = len(x.shape) + len(axes)
     sizes = iter(x.shape)
     added = {axis % rank for axis in axes}
     return arrays.reshape(x, [1 if k in added else next(sizes) for k in range(rank)])
 
 
-def _expand(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _expand(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x = model.value(inputs[0])
     wanted = tuple(model.static(inputs[1]).tolist())
     return arrays.broadcast_to(x, np.broadcast_shapes(x.shape, wanted))
 
 
-def _transpose(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    return arrays.transpose(model.value(inputs[0]), given.get("perm"))
+def _transpose(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    return arrays.transpose(model.value(inputs[0]), attributes.get("perm"))
 
 
-def _concat(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    return arrays.concatenate([model.value(name) for name in inputs], given["axis"])
+def _concat(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    return arrays.concatenate([model.value(name) for name in inputs], attributes["axis"])
 
 
-def _slice(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _slice(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     """Cut along axes, by attributes before opset 10, by inputs since."""
     x = model.value(inputs[0])
     names = ["starts", "ends", "axes", "steps"]
-    parts = {name: list(given[name]) for name in names if name in given}
+    parts = {name: list(attributes[name]) for name in names if name in attributes}
     for name, source in zip(names, inputs[1:], strict=False):
         if source:
             parts[name] = model.static(source).tolist()
@@ -206,66 +206,66 @@ def _slice(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
     return x[tuple(key)]
 
 
-def _split(model: ReadModel, inputs: Sequence[str], given: Attributes) -> list[Any]:
-    x, axis = model.value(inputs[0]), given.get("axis", 0)
+def _split(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> list[Any]:
+    x, axis = model.value(inputs[0]), attributes.get("axis", 0)
     size = x.shape[axis]
     if len(inputs) > 1 and inputs[1]:
         sizes = model.static(inputs[1]).tolist()
-    elif "split" in given:
-        sizes = list(given["split"])
-    elif "num_outputs" in given:
-        each = -(-size // given["num_outputs"])
+    elif "split" in attributes:
+        sizes = list(attributes["split"])
+    elif "num_outputs" in attributes:
+        each = -(-size // attributes["num_outputs"])
         sizes = [min(each, size - start) for start in range(0, size, each)]
     else:
         raise UnsupportedError("the sizes of the parts are not given")
     ends = np.cumsum(sizes).tolist()
-    places = [range(end - part, end) for part, end in zip(sizes, ends, strict=True)]
-    return [arrays.take(x, list(each), axis) for each in places]
+    spans = [range(end - part, end) for part, end in zip(sizes, ends, strict=True)]
+    return [arrays.take(x, list(each), axis) for each in spans]
 
 
-def _gather(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    x, places = model.value(inputs[0]), model.static(inputs[1])
-    axis = given.get("axis", 0) % len(x.shape)
+def _gather(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    x, indices = model.value(inputs[0]), model.static(inputs[1])
+    axis = attributes.get("axis", 0) % len(x.shape)
     size = x.shape[axis]
-    if places.size and not -size <= places.min() <= places.max() < size:
-        wrong = places[(places < -size) | (places >= size)].flat[0]
+    if indices.size and not -size <= indices.min() <= indices.max() < size:
+        wrong = indices[(indices < -size) | (indices >= size)].flat[0]
         raise IndexingError(f"the index {wrong} is out of bounds for an axis of {size}")
-    found = arrays.take(x, (places.reshape(-1) % max(size, 1)).tolist(), axis)
-    return arrays.reshape(found, (*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+    entries = arrays.take(x, (indices.reshape(-1) % max(size, 1)).tolist(), axis)
+    return arrays.reshape(entries, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
 
 
 # --- reductions and networks ------------------------------------------------------------------
 
 
 def _reduction(compute: Callable[..., Any]) -> Rule:
-    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-        x, axes = model.value(inputs[0]), _axes(model, inputs, given)
+    def rule(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+        x, axes = model.value(inputs[0]), _axes(model, inputs, attributes)
         if axes is None or not axes:
-            if given.get("noop_with_empty_axes"):
+            if attributes.get("noop_with_empty_axes"):
                 return x
             axes = list(range(len(x.shape)))
         reduced = {axis % len(x.shape) for axis in axes}
-        found = compute(x, tuple(sorted(reduced)))
-        if not given.get("keepdims", 1):
-            return found
-        return arrays.reshape(found, [1 if k in reduced else s for k, s in enumerate(x.shape)])
+        out = compute(x, tuple(sorted(reduced)))
+        if not attributes.get("keepdims", 1):
+            return out
+        return arrays.reshape(out, [1 if k in reduced else s for k, s in enumerate(x.shape)])
 
     return rule
 
 
-def _argmax(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    x, axis = model.value(inputs[0]), given.get("axis", 0)
-    if given.get("select_last_index"):
-        found = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
+def _argmax(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    x, axis = model.value(inputs[0]), attributes.get("axis", 0)
+    if attributes.get("select_last_index"):
+        indices = x.shape[axis] - 1 - arrays.argmax(np.flip(x, axis), axis)
     else:
-        found = arrays.argmax(x, axis)
-    return np.expand_dims(found, axis) if given.get("keepdims", 1) else found
+        indices = arrays.argmax(x, axis)
+    return np.expand_dims(indices, axis) if attributes.get("keepdims", 1) else indices
 
 
 def _normalized(compute: Callable[..., Any]) -> Rule:
-    def rule(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+    def rule(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
         x = model.value(inputs[0])
-        axis = given.get("axis", -1 if model.opset >= 13 else 1)
+        axis = attributes.get("axis", -1 if model.opset >= 13 else 1)
         if model.opset < 13 and axis % len(x.shape) != len(x.shape) - 1:
             raise UnsupportedError("before opset 13 it flattens axes, which difflab does not")
         return compute(x, (axis,))
@@ -273,56 +273,56 @@ def _normalized(compute: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _cumulated(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    if given.get("exclusive") or given.get("reverse"):
+def _cumulated(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    if attributes.get("exclusive") or attributes.get("reverse"):
         raise UnsupportedError("difflab's running sums are neither exclusive nor reversed")
     return arrays.cumsum(model.value(inputs[0]), int(model.static(inputs[1])))
 
 
-def _conv(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _conv(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x, weight, *bias = [model.value(name) for name in inputs if name]
     rank = len(weight.shape) - 2
-    pads = list(given.get("pads", [0] * 2 * rank))
-    automatic = given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+    pads = list(attributes.get("pads", [0] * 2 * rank))
+    automatic = attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
     if rank != 2 or automatic or pads[:rank] != pads[rank:]:
         raise UnsupportedError("convolutions are of images, with equal padding on both sides")
     return arrays.conv2d(
         x,
         weight,
         bias[0] if bias else None,
-        tuple(given.get("strides", (1, 1))),
+        tuple(attributes.get("strides", (1, 1))),
         tuple(pads[:2]),
-        tuple(given.get("dilations", (1, 1))),
-        given.get("group", 1),
+        tuple(attributes.get("dilations", (1, 1))),
+        attributes.get("group", 1),
     )
 
 
-def _batch_norm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
-    if given.get("training_mode"):
+def _batch_norm(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
+    if attributes.get("training_mode"):
         raise UnsupportedError("difflab reads the normalization of inference, not of training")
     x, *parts = map(model.value, inputs)
     shape = (-1, *(1,) * (len(x.shape) - 2))
     scale, bias, mean, variance = (arrays.reshape(part, shape) for part in parts)
-    return (x - mean) / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale + bias
+    return (x - mean) / rows.sqrt(variance + attributes.get("epsilon", 1e-5)) * scale + bias
 
 
-def _layer_norm(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _layer_norm(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x, scale = map(model.value, inputs[:2])
-    axes = tuple(range(given.get("axis", -1) % len(x.shape), len(x.shape)))
+    axes = tuple(range(attributes.get("axis", -1) % len(x.shape), len(x.shape)))
     kept = [1 if k in axes else size for k, size in enumerate(x.shape)]
     centred = x - arrays.reshape(arrays.mean(x, axes), kept)
     variance = arrays.reshape(arrays.mean(centred * centred, axes), kept)
-    found = centred / rows.sqrt(variance + given.get("epsilon", 1e-5)) * scale
-    return found + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else found
+    out = centred / rows.sqrt(variance + attributes.get("epsilon", 1e-5)) * scale
+    return out + model.value(inputs[2]) if len(inputs) > 2 and inputs[2] else out
 
 
-def _global_mean(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _global_mean(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     x = model.value(inputs[0])
     axes = tuple(range(2, len(x.shape)))
     return arrays.reshape(arrays.mean(x, axes), (*x.shape[:2], *(1,) * len(axes)))
 
 
-def _unchanged(model: ReadModel, inputs: Sequence[str], given: Attributes) -> Any:
+def _unchanged(model: ReadModel, inputs: Sequence[str], attributes: Attributes) -> Any:
     return model.value(inputs[0])
 
 

@@ -29,7 +29,7 @@ def _reshape(model: Emitter, names: Names, _: Any, out: Shape, **__: Any) -> str
 
 
 def _broadcast(model: Emitter, names: Names, _: Any, out: Shape, **__: Any) -> str:
-    return model.operator("Expand", names[0], model.places(out))
+    return model.operator("Expand", names[0], model.integers(out))
 
 
 def _constant(model: Emitter, *_: Any, shape: Shape, values: bytes) -> str:
@@ -52,8 +52,10 @@ def _matmul(model: Emitter, names: Names, shapes: Any, out: Shape, **_: Any) -> 
     if all(len(shape) > 1 for shape in shapes):
         return model.operator("MatMul", *names)
     opened = [
-        model.shaped(name, (1, *shape) if place == 0 else (*shape, 1)) if len(shape) == 1 else name
-        for place, (name, shape) in enumerate(zip(names, shapes, strict=True))
+        model.shaped(name, (1, *shape) if position == 0 else (*shape, 1))
+        if len(shape) == 1
+        else name
+        for position, (name, shape) in enumerate(zip(names, shapes, strict=True))
     ]
     return model.shaped(model.operator("MatMul", *opened), out)
 
@@ -70,20 +72,20 @@ def _index(model: Emitter, names: Names, shapes: Any, out: Shape, *, key: Any, r
     # Backwards, an end in front of the first element is one far below all indices.
     ends = [span.stop if span.step > 0 or span.stop >= 0 else -(2**62) for span in spans]
     parts = [[span.start for span in spans], ends, range(len(spans)), [s.step for s in spans]]
-    found = model.operator("Slice", names[0], *map(model.places, parts))
-    return found if len(out) == len(source) else model.shaped(found, out)
+    sliced = model.operator("Slice", names[0], *map(model.integers, parts))
+    return sliced if len(out) == len(source) else model.shaped(sliced, out)
 
 
 def _take(
     model: Emitter, names: Names, shapes: Any, _: Any, *, places: Any, axis: int, rank: int
 ) -> str:
-    return model.operator("Gather", names[0], model.places(indices(places)), axis=axis + rank)
+    return model.operator("Gather", names[0], model.integers(indices(places)), axis=axis + rank)
 
 
 def _diagonal(model: Emitter, names: Names, shapes: Any, out: Shape) -> str:
     cells = _cells(shapes[0])
     flat = model.shaped(names[0], (-1,))
-    return model.operator("Gather", flat, model.places(np.diagonal(cells, axis1=-2, axis2=-1)))
+    return model.operator("Gather", flat, model.integers(np.diagonal(cells, axis1=-2, axis2=-1)))
 
 
 def _pack(model: Emitter, names: Names, *_: Any, **__: Any) -> str:
@@ -97,37 +99,37 @@ def _cells(shape: Shape) -> Any:
 
 def _scatter(model: Emitter, names: Names, shapes: Any, out: Shape, *, keys: Any, **_: Any) -> str:
     cells = _cells(out)
-    places = [np.ravel(cells[decoded(key)]) for key in keys]
-    return _placed(model, names, np.concatenate(places), out)
+    targets = [np.ravel(cells[decoded(key)]) for key in keys]
+    return _scattered(model, names, np.concatenate(targets), out)
 
 
 def _put(
     model: Emitter, names: Names, shapes: Any, out: Shape, *, places: Any, axis: int, **_: Any
 ) -> str:
-    return _placed(model, names, np.take(_cells(out), indices(places), axis), out)
+    return _scattered(model, names, np.take(_cells(out), indices(places), axis), out)
 
 
 def _diag(model: Emitter, names: Names, shapes: Any, out: Shape) -> str:
-    return _placed(model, names, np.diagonal(_cells(out), axis1=-2, axis2=-1), out)
+    return _scattered(model, names, np.diagonal(_cells(out), axis1=-2, axis2=-1), out)
 
 
-def _placed(model: Emitter, names: Names, places: Any, shape: Shape) -> str:
+def _scattered(model: Emitter, names: Names, targets: Any, shape: Shape) -> str:
     """Return zeros with the elements of values added, each at its index.
 
-    Each addend takes one element for every place: the first that belongs there, the second, …
+    Each addend takes one element for every index: the first that belongs there, the second, …
     """
     flat = [model.array(np.zeros(1)), *[model.shaped(name, (-1,)) for name in names]]
     source = model.operator("Concat", *flat, axis=0)
-    places = places.reshape(-1)
-    order = np.argsort(places, kind="stable")
-    arranged = places[order]
-    turn = np.arange(len(places)) - np.searchsorted(arranged, arranged)
+    targets = targets.reshape(-1)
+    order = np.argsort(targets, kind="stable")
+    arranged = targets[order]
+    occurrence = np.arange(len(targets)) - np.searchsorted(arranged, arranged)
     total = ""
-    for number in range(turn.max(initial=0) + 1):
-        chosen = order[turn == number]
-        taken = np.zeros(math.prod(shape), dtype=np.int64)
-        taken[places[chosen]] = 1 + chosen
-        part = model.operator("Gather", source, model.places(taken.reshape(shape)))
+    for number in range(occurrence.max(initial=0) + 1):
+        chosen = order[occurrence == number]
+        sources = np.zeros(math.prod(shape), dtype=np.int64)
+        sources[targets[chosen]] = 1 + chosen
+        part = model.operator("Gather", source, model.integers(sources.reshape(shape)))
         total = model.operator("Add", total, part) if total else part
     return total
 
@@ -138,7 +140,7 @@ def _placed(model: Emitter, names: Names, places: Any, shape: Shape) -> str:
 def _reduced(kind: str) -> Spelling:
     def spell(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
         return model.operator(
-            kind, names[0], model.places([axis % rank for axis in axes]), keepdims=0
+            kind, names[0], model.integers([axis % rank for axis in axes]), keepdims=0
         )
 
     return spell
@@ -167,31 +169,31 @@ def _extreme(kind: str) -> Spelling:
     plain = _reduced(kind)
 
     def spell(model: Emitter, names: Names, shapes: Any, out: Shape, **params: Any) -> str:
-        found = plain(model, names, shapes, out, **params)
+        reduced = plain(model, names, shapes, out, **params)
         nans = _reduced("ReduceMax")(model, [_missing(model, names[0])], shapes, out, **params)
         some = model.operator("Greater", nans, model.number(0.0))
-        return model.operator("Where", some, model.number(math.nan), found)
+        return model.operator("Where", some, model.number(math.nan), reduced)
 
     return spell
 
 
 def _scaled(model: Emitter, x: str, axes: Any, rank: int, *, least: float) -> tuple[str, str]:
     """Return the largest size or element with its axes kept, 0 or an infinite one replaced."""
-    places = model.places([axis % rank for axis in axes])
-    large = model.operator("ReduceMax", x, places, keepdims=1)
+    along = model.integers([axis % rank for axis in axes])
+    large = model.operator("ReduceMax", x, along, keepdims=1)
     unusable = model.operator("Equal", model.operator("Abs", large), model.number(math.inf))
     if least:  # also divided by
         zero = model.operator("Equal", large, model.number(0.0))
         unusable = model.operator("Or", unusable, zero)
-    return model.operator("Where", unusable, model.number(least), large), places
+    return model.operator("Where", unusable, model.number(least), large), along
 
 
 def _norm(model: Emitter, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int) -> str:
     """By elements over the largest: onnxruntime's ReduceL2 overflows."""
     (x,) = names
-    large, places = _scaled(model, model.operator("Abs", x), axes, rank, least=1.0)
+    large, along = _scaled(model, model.operator("Abs", x), axes, rank, least=1.0)
     part = model.operator("Div", x, large)
-    square = model.operator("ReduceSum", model.operator("Mul", part, part), places, keepdims=0)
+    square = model.operator("ReduceSum", model.operator("Mul", part, part), along, keepdims=0)
     return model.operator("Mul", model.operator("Sqrt", square), model.shaped(large, out))
 
 
@@ -199,26 +201,26 @@ def _logsumexp(
     model: Emitter, names: Names, shapes: Any, out: Shape, *, axes: Any, rank: int
 ) -> str:
     """By exponentials of differences: onnxruntime's ReduceLogSumExp drops a nan."""
-    large, places = _scaled(model, names[0], axes, rank, least=0.0)
+    large, along = _scaled(model, names[0], axes, rank, least=0.0)
     parts = model.operator("Exp", model.operator("Sub", names[0], large))
-    total = model.operator("Log", model.operator("ReduceSum", parts, places, keepdims=0))
+    total = model.operator("Log", model.operator("ReduceSum", parts, along, keepdims=0))
     return model.operator("Add", total, model.shaped(large, out))
 
 
-def _place_of_largest(model: Emitter, x: str, **attributes: Any) -> str:
+def _index_of_largest(model: Emitter, x: str, **attributes: Any) -> str:
     """Return ArgMax, of a nan if there is one, which onnxruntime ranks below all else."""
     nans = _missing(model, x)
     plain = model.operator("ArgMax", x, **attributes)
     first = model.operator("ArgMax", nans, **attributes)
     some = model.operator(
-        "ReduceMax", nans, model.places([attributes["axis"]]), keepdims=attributes["keepdims"]
+        "ReduceMax", nans, model.integers([attributes["axis"]]), keepdims=attributes["keepdims"]
     )
     return model.operator("Where", model.operator("Greater", some, model.number(0.0)), first, plain)
 
 
 def _argmax(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
     axis = _single("ArgMax", axes, rank)
-    return model.as_number(_place_of_largest(model, names[0], axis=axis, keepdims=0))
+    return model.as_number(_index_of_largest(model, names[0], axis=axis, keepdims=0))
 
 
 def _is_maximum(
@@ -231,14 +233,14 @@ def _is_maximum(
         raise UnsupportedError("ONNX's ArgMax is along one axis, or of the whole array")
     axis, flat = (0, (math.prod(out),)) if len(axes) > 1 else (axes[0] % rank, out)
     x = model.shaped(x, flat) if len(axes) > 1 else x
-    last = _place_of_largest(model, x, axis=axis, keepdims=1, select_last_index=1)
+    last = _index_of_largest(model, x, axis=axis, keepdims=1, select_last_index=1)
     counted = np.arange(flat[axis]).reshape([-1 if k == axis else 1 for k in range(len(flat))])
-    found = model.operator("Equal", model.places(counted), last)
-    return model.shaped(found, out) if len(axes) > 1 else found
+    mask = model.operator("Equal", model.integers(counted), last)
+    return model.shaped(mask, out) if len(axes) > 1 else mask
 
 
 def _running_sum(model: Emitter, names: Names, shapes: Any, _: Any, *, axes: Any, rank: int) -> str:
-    return model.operator("CumSum", names[0], model.places(_single("CumSum", axes, rank)))
+    return model.operator("CumSum", names[0], model.integers(_single("CumSum", axes, rank)))
 
 
 SPELLINGS: Mapping[str, Spelling] = {

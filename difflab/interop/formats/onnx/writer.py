@@ -68,8 +68,8 @@ def to_onnx(function: Function, name: str = "f", dtype: DTypeLike = np.float64) 
     if not isinstance(name, str):
         raise InputError(f"the name of a model is text, not {type(name).__name__}")
     real = check_dtype("to_onnx", dtype)
-    written = expanded(function, known=SPELLINGS)
-    return Writer(require("onnx", extra="onnx"), written, real).model(name)
+    lowered = expanded(function, known=SPELLINGS)
+    return Writer(require("onnx", extra="onnx"), lowered, real).model(name)
 
 
 class Writer:
@@ -105,7 +105,7 @@ class Writer:
                 self.values[node] = self._row(node, graph.primitives[opcode - FIRST_ROW], args)
         for node, label in zip(function.outputs, function.output_names, strict=True):
             self._result(node, label)
-        written = self.helper.make_graph(
+        onnx_graph = self.helper.make_graph(
             self.steps,
             name,
             self._described(function.inputs, function.input_shapes),
@@ -114,7 +114,7 @@ class Writer:
         )
         opsets = [self.helper.make_opsetid("", OPSET)]
         return self.helper.make_model(
-            written,
+            onnx_graph,
             producer_name="difflab",
             opset_imports=opsets,
             ir_version=self.helper.find_min_ir_version_for(opsets),
@@ -136,7 +136,7 @@ class Writer:
         """Append a cast of booleans or integers to floating point."""
         return self.operator("Cast", value, to=self.kind)
 
-    def places(self, values: Any) -> str:
+    def integers(self, values: Any) -> str:
         """Return the name of stored integers: sizes, axes or indices."""
         return self._tensor(np.asarray(values, dtype=np.int64))
 
@@ -148,8 +148,8 @@ class Writer:
     def shaped(self, value: str, shape: Shape) -> str:
         """Return a value in another shape."""
         if 0 in shape:  # without `allowzero`, the value's own size is meant
-            return self.operator("Reshape", value, self.places(shape), allowzero=1)
-        return self.operator("Reshape", value, self.places(shape))
+            return self.operator("Reshape", value, self.integers(shape), allowzero=1)
+        return self.operator("Reshape", value, self.integers(shape))
 
     def _tensor(self, array: Any) -> str:
         key = (array.dtype.char, array.shape, array.tobytes())
@@ -167,8 +167,8 @@ class Writer:
         shape, shapes = self.graph.shape(node), [self.graph.shape(arg) for arg in args]
         if 0 in shape:  # onnxruntime expands to one element what has none
             return self._tensor(np.zeros(shape, dtype=np.bool_ if row.boolean else self.dtype))
-        given = [self.values[arg] for arg in args]
-        return spell(self, given, shapes, shape, **self.graph.params(node))
+        names = [self.values[arg] for arg in args]
+        return spell(self, names, shapes, shape, **self.graph.params(node))
 
     def _result(self, node: int, label: str) -> None:
         """Give an output its name; a truth value becomes a number."""

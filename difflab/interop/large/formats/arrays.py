@@ -84,7 +84,7 @@ def lazy_result(compiled: Compiled, points: DaskPoints, chunk: int | None) -> An
         chunk = points.grain
     rows = sizes if chunk is None else -(-chunk // block) * block
     tail = result_shape(compiled)
-    axes = [f"m{place}" for place in range(len(tail))]
+    axes = [f"m{axis}" for axis in range(len(tail))]
     return dask_array.apply_gufunc(
         partial(_block_result, compiled, points.count, tail),
         f"(n)->({','.join(axes)})",
@@ -133,8 +133,8 @@ class NpyPoints:
             self._elements(file, start * self._width, rows.reshape(-1))
             return rows
         columns = rows.reshape(self._width, len(rows))
-        for place, column in enumerate(columns):
-            self._elements(file, place * self.count + start, column)
+        for position, column in enumerate(columns):
+            self._elements(file, position * self.count + start, column)
         return columns.T
 
     def _elements(self, file: FileIO, first: int, buffer: NDArray[np.float64]) -> None:

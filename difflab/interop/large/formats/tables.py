@@ -38,9 +38,9 @@ class CsvPoints:
                 first = self._cells(file.readline(), 1)
                 self._named = not all(map(_is_number, first))
                 if self._named:
-                    self._places = chosen_columns(first, names, str(path))
+                    self._columns = chosen_columns(first, names, str(path))
                 elif len(first) == len(names):
-                    self._places = list(range(len(names)))
+                    self._columns = list(range(len(names)))
                 else:
                     raise PointError(
                         f"{path} has {counted(len(first), 'column')}, "
@@ -66,14 +66,14 @@ class CsvPoints:
             lines = [file.readline() for _ in range(stop - start)]
         try:
             table = np.loadtxt(
-                lines, delimiter=",", quotechar='"', comments=None, usecols=self._places, ndmin=2
+                lines, delimiter=",", quotechar='"', comments=None, usecols=self._columns, ndmin=2
             )
         except ValueError:
             table = np.empty(0)
-        if len(table) < len(lines):  # read one by one, which finds the place of the fault
+        if len(table) < len(lines):  # read one by one, which finds the location of the fault
             first = start + 1 + self._named
-            numbers = [self._numbers(line, number) for number, line in enumerate(lines, first)]
-            table = np.array(numbers)
+            rows = [self._numbers(line, number) for number, line in enumerate(lines, first)]
+            table = np.array(rows)
         yield np.asfortranarray(table)
 
     def _cells(self, content: bytes, line: int) -> list[str]:
@@ -89,18 +89,18 @@ class CsvPoints:
     def _numbers(self, content: bytes, line: int) -> list[float]:
         """Return the values of a line."""
         cells = self._cells(content, line)
-        numbers = []
-        for place in self._places:
-            if place >= len(cells):
-                raise PointError(f"line {line} of {self.path} has no column {place + 1}")
+        values = []
+        for column in self._columns:
+            if column >= len(cells):
+                raise PointError(f"line {line} of {self.path} has no column {column + 1}")
             try:
-                numbers.append(float(cells[place]))
+                values.append(float(cells[column]))
             except ValueError:
                 raise PointError(
-                    f"line {line}, column {place + 1} of {self.path} is not a number: "
-                    f"{cells[place]!r}"
+                    f"line {line}, column {column + 1} of {self.path} is not a number: "
+                    f"{cells[column]!r}"
                 ) from None
-        return numbers
+        return values
 
 
 def _is_number(cell: str) -> bool:
@@ -150,11 +150,11 @@ class ParquetPoints:
         self._parquet = require("pyarrow.parquet", "large")
         file = self._opened()
         self._metadata = file.metadata
-        known = file.schema_arrow
-        self._columns = [known.names[i] for i in chosen_columns(known.names, names, str(path))]
+        schema = file.schema_arrow
+        self._columns = [schema.names[i] for i in chosen_columns(schema.names, names, str(path))]
         types = require("pyarrow", "large").types
         for name in self._columns:
-            kind = known.field(name).type
+            kind = schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise PointError(f"column {name!r} of {path} holds {kind}, not real numbers")
         sizes = [self._metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
@@ -162,9 +162,9 @@ class ParquetPoints:
         self.count: int = self._starts[-1]
         self.grain = max([*sizes, 1])
 
-    def _opened(self, **known: Any) -> Any:
+    def _opened(self, **options: Any) -> Any:
         try:
-            return self._parquet.ParquetFile(self.path, **known)
+            return self._parquet.ParquetFile(self.path, **options)
         except Exception as error:  # what a damaged file raises differs by where it is damaged
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
 
@@ -181,12 +181,12 @@ class ParquetPoints:
             raise InputError(f"cannot read {str(self.path)!r}: {described(error)}") from error
         table = table.slice(start - self._starts[first], stop - start)
         points = np.empty((len(self._columns), stop - start))
-        for place, name in enumerate(self._columns):
+        for position, name in enumerate(self._columns):
             column = table.column(name)
             if column.null_count:
                 row = start + int(np.argmax(column.is_null().to_numpy()))
                 raise PointError(f"column {name!r} of {self.path} has no value in row {row}")
-            points[place] = column.to_numpy()
+            points[position] = column.to_numpy()
         yield points.T
 
 

@@ -30,8 +30,8 @@ def _tangents(f: Fn, n: int, x: Any, *, make: str) -> Any:
     import autograd.numpy as anp
 
     def column(x: Any, v: Any) -> Any:
-        found = getattr(operators, make)(f)(x)(v)
-        return found[1] if isinstance(found, tuple) else found
+        out = getattr(operators, make)(f)(x)(v)
+        return out[1] if isinstance(out, tuple) else out
 
     return anp.stack([column(x, v) for v in np.eye(n)], -1)
 

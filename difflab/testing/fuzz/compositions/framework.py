@@ -91,9 +91,9 @@ class Framework:
     @property
     def peer(self) -> ArrayPeer:
         """The package's method."""
-        found = registry.peers()[self.name]
-        assert isinstance(found, ArrayPeer)
-        return found
+        method = registry.peers()[self.name]
+        assert isinstance(method, ArrayPeer)
+        return method
 
     def names(self, steps: Sequence[Step]) -> tuple[str, ...]:
         """Return the names of the package's transforms, the innermost first."""
@@ -117,10 +117,10 @@ class Framework:
             transformed = _transformed(transform, transformed, n)
         point = x.astype(dtype)
         if self.call is not None:
-            found = self.call(transformed, point, names)
+            result = self.call(transformed, point, names)
         else:
-            found = self.peer.array(transformed(self.lifted(point)))
-        return np.asarray(found, dtype=np.float64)
+            result = self.peer.array(transformed(self.lifted(point)))
+        return np.asarray(result, dtype=np.float64)
 
     def lifted(self, x: NDArray[Any]) -> Any:
         """Return an array as one of the package, of the same dtype."""
@@ -166,8 +166,8 @@ FRAMEWORKS = ("jax", "torch", "tensorflow", "autograd", "pytensor", "tinygrad")
 
 def framework(name: str) -> Framework:
     """Return a package's transforms; the package itself is not imported."""
-    found: Framework = import_module(f"{__package__}.{name}").FRAMEWORK
-    return found
+    transforms: Framework = import_module(f"{__package__}.{name}").FRAMEWORK
+    return transforms
 
 
 def handlers(report: ReportProgress, name: str) -> Handlers:
@@ -185,8 +185,8 @@ def handlers(report: ReportProgress, name: str) -> Handlers:
     def answer(text: str, names: Sequence[str], x: Sequence[float], dtype: str) -> list[float]:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = package.computed(parse(text), names, np.array(x), dtype)
-        flat: list[float] = found.reshape(-1).tolist()
+            derivative = package.computed(parse(text), names, np.array(x), dtype)
+        flat: list[float] = derivative.reshape(-1).tolist()
         return flat
 
     return {"answer": answer}

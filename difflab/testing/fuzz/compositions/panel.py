@@ -68,9 +68,9 @@ class TrueDerivative:
             expected = np.array([third])
         return cls(function, order, expected, judge)
 
-    def verdict(self, found: Sequence[float], dtype: str) -> tuple[str, str]:
+    def verdict(self, derivative: Sequence[float], dtype: str) -> tuple[str, str]:
         """Return the verdict on a derivative, and its reason."""
-        result = np.array(found, dtype=np.float64)
+        result = np.array(derivative, dtype=np.float64)
         n = self.function.n
         if result.size != n**self.order:
             return str(Verdict.DISAGREE), f"{result.size} numbers instead of {n**self.order}"
@@ -128,10 +128,10 @@ def _third(function: Function, x: Sequence[float]) -> float | None:
                 return None
             if abs(one - two) > _SETTLED * max(abs(two), mp.mpf(10) ** _STEP):
                 return None
-            found = float(two)
+            derivative = float(two)
     except (DifflabError, ArithmeticError, ValueError):
         return None
-    return found if np.isfinite(found) else None
+    return derivative if np.isfinite(derivative) else None
 
 
 _MANY = 64  # more transforms than a package has
@@ -225,14 +225,14 @@ class CompositionPanel:
 
     def again(self, program: Composed, finding: FuzzFinding) -> FuzzFinding | None:
         """Return the same finding of another program, by its package only."""
-        found = self._found(program, (finding.method,), Counter()) or []
-        return next((new for new in found if new.kind == finding.kind), None)
+        findings = self._findings_of(program, (finding.method,), Counter()) or []
+        return next((new for new in findings if new.kind == finding.kind), None)
 
     def findings(self, program: Composed) -> list[FuzzFinding] | None:
         """Return the findings of a program; None if it has no derivative to judge by."""
-        return self._found(program, self.names, self.counts)
+        return self._findings_of(program, self.names, self.counts)
 
-    def _found(
+    def _findings_of(
         self, program: Composed, names: Sequence[str], counts: Counter[tuple[str, str]]
     ) -> list[FuzzFinding] | None:
         """Return the findings of some packages, and count their verdicts."""
@@ -257,8 +257,10 @@ class CompositionPanel:
     ) -> list[float]:
         """Return the result of a package's process, which is started anew after its end."""
         worker = self.workers.setdefault(name, RestartedWorker(_WORKER, name))
-        found: list[float] = worker.request("answer", text, names, x, dtype, timeout=self.timeout)
-        return found
+        derivative: list[float] = worker.request(
+            "answer", text, names, x, dtype, timeout=self.timeout
+        )
+        return derivative
 
 
 @dataclass
@@ -283,24 +285,24 @@ class _Trial:
         if self.program.dtype == "float32" and not self.package.single:
             return
         names = self.package.names(self.program.steps)
-        kind, reason, found = self._outcome(names)
+        kind, reason, derivative = self._outcome(names)
         plain = self.package.plain(self.program.order)
         if kind == Verdict.DISAGREE:
             other, why, value = self._outcome(plain)
             if other in (Verdict.AGREE, Verdict.CONVENTION) and names != plain:
                 kind = "composition"
             elif other == Verdict.DISAGREE and self._own_agrees():
-                kind, names, reason, found = "rule", plain, why, value
+                kind, names, reason, derivative = "rule", plain, why, value
             else:
                 kind = str(Verdict.INCONCLUSIVE)
         self.counts[self.name, kind] += 1
         if kind in _FINDINGS:
-            yield self._finding(kind, names, reason, found)
+            yield self._finding(kind, names, reason, derivative)
 
     def _outcome(self, names: Sequence[str]) -> tuple[str, str, list[float]]:
         """Return the verdict on a composition, the reason, and the result."""
         try:
-            found = self.panel.request(
+            derivative = self.panel.request(
                 self.name, self.program.text, names, self.x, self.program.dtype
             )
         except UnsupportedError as error:
@@ -312,7 +314,7 @@ class _Trial:
         except DifflabError as error:
             text = str(error)
             return ("refused" if REFUSALS.search(text) else "crash"), text, []
-        return *self.truth.verdict(found, self.program.dtype), found
+        return *self.truth.verdict(derivative, self.program.dtype), derivative
 
     def _own_agrees(self) -> bool:
         """Return whether difflab's reverse mode agrees, so that the program is well conditioned."""
@@ -321,13 +323,13 @@ class _Trial:
         problem = Problem.of(self.function, order=self.truth.order)
         try:
             with np.errstate(all="ignore"):
-                found = own()["reverse"].prepare(problem)(np.array(self.x))
+                estimate = own()["reverse"].prepare(problem)(np.array(self.x))
         except DifflabError:
             return False
-        return self.truth.verdict(np.ravel(found.value).tolist(), "float64")[0] == Verdict.AGREE
+        return self.truth.verdict(np.ravel(estimate.value).tolist(), "float64")[0] == Verdict.AGREE
 
     def _finding(
-        self, kind: str, names: Sequence[str], reason: str, found: Sequence[float]
+        self, kind: str, names: Sequence[str], reason: str, derivative: Sequence[float]
     ) -> FuzzFinding:
         rows = {row.name for row in self.function.graph.primitives}
         if kind != "rule":
@@ -344,7 +346,7 @@ class _Trial:
             frozenset(rows),
             reason if kind == "crash" else f"{label}: {reason}",
             label,
-            tuple(map(repr, found)),
+            tuple(map(repr, derivative)),
             tuple(map(repr, self.truth.expected.tolist())),
         )
 
@@ -358,7 +360,7 @@ def reproduction(finding: FuzzFinding) -> str:
 
 Found by `difflab fuzz --compositions`; it passes once the derivative is right.
 
-{package} computed: {", ".join(finding.found) or "nothing"}
+{package} computed: {", ".join(finding.actual) or "nothing"}
 the truth: {", ".join(finding.expected)}
 """
 

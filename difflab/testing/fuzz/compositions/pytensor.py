@@ -32,10 +32,10 @@ def _jacobian(f: Fn, n: int, x: Any, *, vectorize: bool) -> Any:
     import pytensor
 
     y = f(x)
-    found = pytensor.gradient.jacobian(
+    jacobian = pytensor.gradient.jacobian(
         y.reshape((n**y.ndim,)), x, disconnected_inputs="ignore", vectorize=vectorize
     )
-    return found.reshape((*(n,) * y.ndim, n))
+    return jacobian.reshape((*(n,) * y.ndim, n))
 
 
 def _pushed(f: Fn, n: int, x: Any, *, own: bool) -> Any:

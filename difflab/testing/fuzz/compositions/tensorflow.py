@@ -48,8 +48,8 @@ def _batch_jacobian(f: Fn, n: int, x: Any) -> Any:
         tape.watch(tiled)
         y = tf.vectorized_map(f, tiled)
         flat = tf.reshape(y, (2, -1))
-    found = tape.batch_jacobian(flat, tiled, unconnected_gradients="zero")[0]
-    return tf.reshape(found, (*y.shape[1:], n))
+    jacobian = tape.batch_jacobian(flat, tiled, unconnected_gradients="zero")[0]
+    return tf.reshape(jacobian, (*y.shape[1:], n))
 
 
 def _vectorized(f: Fn, n: int, x: Any) -> Any:
@@ -74,8 +74,8 @@ def _scatter(f: Fn, n: int, x: Any) -> Any:
     """Fill an array of zeros."""
     import tensorflow as tf
 
-    places = [[k] for k in range(n)]
-    return f(tf.tensor_scatter_nd_update(tf.zeros_like(x), places, x))
+    indices = [[k] for k in range(n)]
+    return f(tf.tensor_scatter_nd_update(tf.zeros_like(x), indices, x))
 
 
 FRAMEWORK = Framework(

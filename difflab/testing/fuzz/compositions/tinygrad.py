@@ -49,14 +49,14 @@ def _call(transformed: Fn, x: NDArray[Any], names: Sequence[str]) -> Any:
     from tinygrad import Tensor, TinyJit
 
     def realized(at: Any) -> Any:
-        found = transformed(at)
+        result = transformed(at)
         # A constant result would be computed by another device than that of the point.
-        return (found + Tensor(np.zeros(found.shape)).realize()).realize()
+        return (result + Tensor(np.zeros(result.shape)).realize()).realize()
 
     run = TinyJit(realized) if "TinyJit" in names else realized
     for _ in range(3 if "TinyJit" in names else 1):  # it replays from the third call on
-        found = run(Tensor(x).clone().realize())
-    return found.numpy()
+        result = run(Tensor(x).clone().realize())
+    return result.numpy()
 
 
 FRAMEWORK = Framework(

@@ -52,8 +52,8 @@ def _batched_rows(f: Fn, n: int, x: Any) -> Any:
     (rows,) = torch.autograd.grad(
         y, x, _units(y), create_graph=True, is_grads_batched=True, allow_unused=True
     )
-    found = torch.zeros(y.numel(), n, dtype=x.dtype) if rows is None else rows
-    return found.reshape(*y.shape, n)
+    jacobian = torch.zeros(y.numel(), n, dtype=x.dtype) if rows is None else rows
+    return jacobian.reshape(*y.shape, n)
 
 
 def _functional(f: Fn, n: int, x: Any, **options: Any) -> Any:
@@ -149,12 +149,12 @@ def _single() -> LibrarySpelling:
 
     from difflab.methods.peers.torch import torch_spelling
 
-    found = torch_spelling(torch)
+    spelling = torch_spelling(torch)
 
     def lifted(value: Any) -> Any:
         return torch.tensor(value, dtype=torch.float32)
 
-    return LibrarySpelling(found.xp, {**found.rows, "sign": torch.sign}, lifted)
+    return LibrarySpelling(spelling.xp, {**spelling.rows, "sign": torch.sign}, lifted)
 
 
 FRAMEWORK = Framework(
