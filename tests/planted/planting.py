@@ -34,6 +34,7 @@ COPIED = (
     "CHANGELOG.md",
     "cli.py",
 )
+PLUGIN = "difflab.testing.plugin"
 _SKIPPED = re.compile(r"^SKIPPED .*", re.MULTILINE)
 _REPORTED = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+)", re.MULTILINE)
 
@@ -124,7 +125,8 @@ def finder(copy: Path, tests: Sequence[str]) -> str:
         The one test that is named is skipped here.
     """
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfEs", *tests]
-    command += ["-p", "no:cacheprovider"]
+    # Plug-ins of other packages take as long to load as most tests that find a fault take to run.
+    command += ["-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", PLUGIN]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     reason = _SKIPPED.search(done.stdout)
     if reason and "::" in tests[0] and done.returncode != 1 and " passed" not in done.stdout:

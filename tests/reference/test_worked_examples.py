@@ -302,7 +302,7 @@ def test_jax_agrees(name: str) -> None:
         case = replace(case, code=lambda ops, a, x: (a @ (a @ (a @ (a @ (a @ x)))))[0])
     leaves = [jax.numpy.asarray(x, dtype=float) for x in case.values]
     places = tuple(range(len(leaves)))
-    result, theirs = jax.value_and_grad(partial(case.code, ops), places)(*leaves)
+    result, theirs = jax.jit(jax.value_and_grad(partial(case.code, ops), places))(*leaves)
     value, slopes = eager(example(name))
     assert value == pytest.approx(float(result), rel=1e-14)
     np.testing.assert_allclose(slopes, packed(theirs), rtol=1e-12, atol=1e-14)

@@ -23,7 +23,7 @@ def jax_gradient(value: Any, x: Any) -> Any:
     with jax.enable_x64(True):
         import jax.numpy as jnp
 
-        return np.asarray(jax.grad(lambda t: value(jnp, t))(jnp.asarray(x)))
+        return np.asarray(jax.jit(jax.grad(lambda t: value(jnp, t)))(jnp.asarray(x)))
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in DIFFICULT])
