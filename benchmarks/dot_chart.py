@@ -92,7 +92,6 @@ def two_panels(
     rows: Sequence[SweepRow],
     place_of: Callable[[SweepRow], Any],
     columns: tuple[str, str],
-    left: float,
     *,
     same: bool,
 ) -> tuple[Axes, Axes]:
@@ -101,24 +100,19 @@ def two_panels(
     Parameters
     ----------
     canvas : Figure
-        Where to draw, with its title.
+        Where to draw, with its title and margins.
     rows : sequence of row
         With a ``tool``.
     place_of : callable
         Returns the task of a row, from whose names it is written at the left.
     columns : (str, str)
         The names of the figures.
-    left : float
-        The share of the width for the names.
     same : bool
         Whether both figures have one scale.
     """
     places = list(dict.fromkeys(map(place_of, rows)))
-    height = canvas.get_figheight()
-    first, second = canvas.subplots(1, 2, sharey=True, sharex=same)
-    canvas.subplots_adjust(
-        left=left, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
-    )
+    space = {"wspace": 0.06}
+    first, second = canvas.subplots(1, 2, sharey=True, sharex=same, gridspec_kw=space)
     for axes, column in zip((first, second), columns, strict=True):
         panel(axes, rows, places, place_of, column)
     name_lines(first, [clean(str(place)) for place in places])
@@ -134,7 +128,8 @@ def ratio_chart(
     titles: tuple[str, str],
     across_label: str,
     *,
-    across: tuple[float, float],
+    left: float,
+    right: float = 0.3,
     line: float = 0.4,
 ) -> tuple[Figure, Axes]:
     """Draw the ``ratio`` of every row, a line for each task and a rule at 1.
@@ -149,15 +144,12 @@ def ratio_chart(
         The title and the subtitle.
     across_label : str
         The label of the axis of ratios.
-    across : (float, float)
-        The left end and the width of the panel, as shares of the picture's width.
-    line : float
-        The height of a line, in inches.
+    left, right, line : float
+        The margins beside the panel and the height of a line, in inches.
     """
-    height = 1.9 + line * len(labels)
-    canvas = titled_figure((10.0, height), *titles)
-    left, width = across
-    axes = canvas.add_axes((left, 0.62 / height, width, 1 - 1.67 / height))
+    height = 1.6 + line * len(labels)
+    canvas = titled_figure(height, *titles, left=left, right=right, bottom=0.5)
+    axes = canvas.subplots()
     panel(axes, rows, list(labels), place_of, "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
     axes.set_xlabel(across_label)

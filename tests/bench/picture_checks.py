@@ -15,6 +15,10 @@ from difflab.errors import InputError
 from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import saved, style
 
+COLUMN, SMALLEST = 6.5, 6.0
+"""The width of a text in inches, and the size of the smallest print in points."""
+WIDEST = 10.0
+"""Inches."""
 STARTS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 
 
@@ -59,12 +63,14 @@ def check_labels(figure: Figure) -> None:
 def check_axes(figure: Figure) -> None:
     """Check the sizes of texts, that axes of numbers are labelled, and that ticks have one form.
 
-    A panel may share the label of one above, below or beside it; its title may replace that of
+    In a column of 6.5 inches every text has 6 points. A panel may share the label of one above, below or beside it; its title may replace that of
     the vertical axis.
     """
     figure.draw_without_rendering()
     shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
-    small = {text.get_text() for text in shown if text.get_fontsize() < 7.5}
+    width = figure.get_figwidth()
+    assert width <= WIDEST, f"{width:g} inches are too wide for a page"
+    small = {text.get_text() for text in shown if text.get_fontsize() * COLUMN < SMALLEST * width}
     assert not small, f"too small to be read in print: {small}"
     panels = [axes for axes in figure.axes if axes.axison and axes.get_visible()]
     for axes in panels:
