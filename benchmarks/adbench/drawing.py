@@ -76,7 +76,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "ADBench: cost of a Jacobian",
         "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
         " only tools with correct results are timed",
-        left=2.8,
+        left=2.65,
         right=0.2,
         bottom=0.5,
     )
