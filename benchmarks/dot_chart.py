@@ -100,7 +100,7 @@ def two_panels(
     Parameters
     ----------
     canvas : Figure
-        Where to draw, with its title and margins.
+        Where to draw, with its title.
     rows : sequence of row
         With a ``tool``.
     place_of : callable
@@ -128,7 +128,6 @@ def ratio_chart(
     titles: tuple[str, str],
     across_label: str,
     *,
-    left: float,
     right: float = 0.3,
     line: float = 0.4,
 ) -> tuple[Figure, Axes]:
@@ -144,11 +143,11 @@ def ratio_chart(
         The title and the subtitle.
     across_label : str
         The label of the axis of ratios.
-    left, right, line : float
-        The margins beside the panel and the height of a line, in inches.
+    right, line : float
+        The margin beside the panel and the height of a line, in inches.
     """
     height = 1.6 + line * len(labels)
-    canvas = titled_figure(height, *titles, left=left, right=right, bottom=0.5)
+    canvas = titled_figure(height, *titles, right=right)
     axes = canvas.subplots()
     panel(axes, rows, list(labels), place_of, "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
@@ -171,9 +170,13 @@ def own_figures(rows: Sequence[SweepRow], place_of: Callable[[SweepRow], str]) -
 
 
 def name_lines(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the tasks beside their lines, from top to bottom."""
+    """Write the names of the tasks beside their lines, from top to bottom, in the left margin."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
+    canvas = axes.get_figure(root=True)
+    assert canvas is not None
+    widest = max(label.get_window_extent().width for label in axes.get_yticklabels())
+    canvas.subplots_adjust(left=widest / canvas.bbox.width + 0.025)
 
 
 def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
@@ -195,4 +198,5 @@ def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
         frameon=False,
         fontsize=9,
         handletextpad=0.2,
+        columnspacing=1.0,
     )

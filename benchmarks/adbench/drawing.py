@@ -76,9 +76,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "ADBench: cost of a Jacobian",
         "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
         " only tools with correct results are timed",
-        left=2.65,
-        right=0.2,
-        bottom=0.5,
     )
     left, right = two_panels(canvas, rows, _instance, ("jacobian_seconds", "ratio"), same=False)
     left.set_xlabel("time of a Jacobian")

@@ -81,9 +81,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         1.6 + 0.3 * len({*map(_label, rows)}),
         "GradBench: time of an evaluation",
         about,
-        left=1.7,
-        right=0.2,
-        bottom=0.5,
     )
     left, right = two_panels(canvas, rows, _label, ("mean_seconds", "best_seconds"), same=True)
     left.set_xlabel("mean of the runs")

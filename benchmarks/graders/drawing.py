@@ -129,7 +129,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "gradient checkers, each with its defaults",
         "share of planted faults that a checker finds, and of right gradients it rejects",
         left=1.9,
-        right=0.2,
         bottom=0.2,
         top=0.65,
     )

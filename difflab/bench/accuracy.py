@@ -283,9 +283,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         5.8,
         "error of the derivative against step size",
         f"{formula_at_point(rows)} · marks: the floor, where both errors are equal",
-        left=0.8,
         right=1.75,
-        bottom=0.5,
     )
     space = {"width_ratios": (24, 1), "wspace": 1.2}
     lines, chosen = canvas.subplots(1, 2, sharey=True, gridspec_kw=space)

@@ -121,9 +121,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "memory against recomputation: the gradient of a chain",
         f"peak of forward and backward · a state is {bytes_text(size)} ·"
         " every gradient equals the plain one, bit for bit",
-        left=0.8,
         right=0.7,
-        bottom=0.5,
     )
     axes = canvas.subplots()
     _frame(axes, rows)

@@ -311,7 +311,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         " · filled: nothing of the library is better in both",
         left=0.9,
         right=0.3,
-        bottom=0.5,
     )
     done = [row for row in rows if row["status"] == "ok"]
     space = {"width_ratios": (1.7, 1), "wspace": 0.6}

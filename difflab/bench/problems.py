@@ -295,7 +295,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         _heading(rows),
         left=0.6,
         right=1.75,
-        bottom=0.5,
     )
     grid = canvas.subplots(2, 2, sharey=True, gridspec_kw={"wspace": 0.8, "hspace": 0.32})
     panels = grid.ravel().tolist()

@@ -198,9 +198,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "expression swell: operations of the derivative against depth",
         "written out: shared subexpressions repeated · after CSE and in both modes: "
         "computed once · × SymPy timed out",
-        left=0.8,
         right=1.95,
-        bottom=0.5,
     )
     panels = canvas.subplots(len(families), squeeze=False, gridspec_kw={"hspace": 0.4}).ravel()
     for axes, family in zip(panels, families, strict=True):

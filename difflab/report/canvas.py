@@ -78,10 +78,10 @@ def titled_figure(
     title: str,
     subtitle: str,
     *,
-    left: float,
-    right: float,
-    bottom: float,
+    left: float = 0.8,
+    right: float = 0.2,
     top: float = 0.4,
+    bottom: float = 0.5,
 ) -> Figure:
     """Return a figure with its title and subtitle, and margins around its panels, in inches.
 

@@ -8,6 +8,7 @@ from inspect import unwrap
 from itertools import combinations, product
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
@@ -74,8 +75,8 @@ def check_labels(figure: Figure) -> None:
     for label, caption in product(boxes, figure.texts):
         overlapping = caption.get_text() and boxes[label].overlaps(caption.get_window_extent())
         assert not overlapping, f"{label.get_text()!r} covers {caption.get_text()!r}"
-    for axes, caption in product(figure.axes, figure.texts):
-        panel = axes.get_tightbbox(bbox_extra_artists=[])
+    for axes, caption in product(filter(Axes.get_visible, figure.axes), figure.texts):
+        panel = axes.get_tightbbox(bbox_extra_artists=[]) or axes.bbox  # without axes
         overlapping = caption.get_text() and panel.overlaps(caption.get_window_extent())
         assert not overlapping, f"{caption.get_text()!r} covers the panel {axes.get_title('left')}"
 

@@ -32,7 +32,6 @@ from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, trial
 from difflab.report.canvas import (
     FAINT,
-    INK,
     Axes,
     Figure,
     decades,
@@ -149,7 +148,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"{points} points · solid: difflab · dashed: JAX and folx · dotted: PyTorch · "
         "an error of 0 is at 10⁻¹⁷",
         left=0.85,
-        right=0.2,
         bottom=1.75,
     )
     grid = canvas.subplots(len(FUNCTIONS) + 1, len(PANELS), gridspec_kw={"hspace": 0.45})

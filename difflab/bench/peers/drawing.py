@@ -103,7 +103,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
         left=1.25,
         right=0.15,
-        bottom=0.5,
     )
     for axes, chosen in panels(canvas, rows, across):
         _panel(axes, chosen, names)

@@ -244,7 +244,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         " · right: median over the problems that every tolerance solves",
         left=1.9,
         right=1.75,
-        bottom=0.5,
     )
     left, right = canvas.subplots(1, 2, gridspec_kw={"width_ratios": (2, 1), "wspace": 0.42})
     _errors(left, rows, problems, ways)
