@@ -176,7 +176,7 @@ def name_lines(axes: Axes, names: Sequence[str]) -> None:
     canvas = axes.get_figure(root=True)
     assert canvas is not None
     widest = max(label.get_window_extent().width for label in axes.get_yticklabels())
-    canvas.subplots_adjust(left=widest / canvas.bbox.width + 0.025)
+    canvas.subplots_adjust(left=widest / canvas.bbox.width + 0.018)
 
 
 def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:

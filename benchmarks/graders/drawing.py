@@ -132,7 +132,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         bottom=0.2,
         top=0.65,
     )
-    found = {fault: (fault, "float64") for fault in FAULTS}
+    found: dict[str, tuple[str | None, str]] = {fault: (fault, "float64") for fault in FAULTS}
     found |= {f"all, {dtype}": (None, dtype) for dtype in DTYPES}
     alarms = {f"alarms, {dtype}": ("", dtype) for dtype in DTYPES}
     space = {"height_ratios": (len(found), len(alarms)), "hspace": 0.04}

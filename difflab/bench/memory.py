@@ -122,6 +122,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"peak of forward and backward · a state is {bytes_text(size)} ·"
         " every gradient equals the plain one, bit for bit",
         right=0.7,
+        top=0.2,
     )
     axes = canvas.subplots()
     _frame(axes, rows)

@@ -207,6 +207,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "filled: a call · hollow: with preparation · stepped: nothing is better in both",
         left=0.85,
         right=3.0,
+        top=0.2,
         bottom=0.9,
     )
     axes = canvas.subplots()
