@@ -146,7 +146,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "cost of a Jacobian: forward mode grows with inputs, reverse mode with outputs",
         f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
         "rings: where forward and reverse cross",
-        left=0.85,
         right=1.1,
         bottom=0.75,
     )

@@ -309,7 +309,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         f"{size.layers} layers, each checkpointed · a state of {size.rows} × {size.columns} has "
         f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5"
         " · filled: nothing of the library is better in both",
-        left=0.9,
         right=0.3,
     )
     done = [row for row in rows if row["status"] == "ok"]

@@ -205,7 +205,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "work against precision",
         f"{formula_at_point(rows)} · "
         "filled: a call · hollow: with preparation · stepped: nothing is better in both",
-        left=0.85,
         right=3.0,
         top=0.2,
         bottom=0.9,

@@ -78,7 +78,7 @@ def titled_figure(
     title: str,
     subtitle: str,
     *,
-    left: float = 0.8,
+    left: float = 0.9,
     right: float = 0.2,
     top: float = 0.4,
     bottom: float = 0.5,

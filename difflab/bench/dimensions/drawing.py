@@ -50,8 +50,8 @@ _FIGURES = {
     "peak_bytes": "memory of a call",
     "prepare_seconds": "time of preparing",
 }
-_LEFT, _RIGHT = 0.8, 2.45
-"""Inches beside the panels."""
+_RIGHT = 2.45
+"""Inches beside the panels, for the methods."""
 
 
 def _exponent_text(law: PowerLaw) -> str:
@@ -80,9 +80,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "cost of a Jacobian against the sizes of the family",
         f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: extrapolated after "
         "a timeout · cheapest: with preparation",
-        left=_LEFT,
         right=_RIGHT,
-        bottom=0.6,
     )
     inch = 1 / canvas.get_figheight()
     grid = canvas.add_gridspec(2 * lines, 2, bottom=3.6 * inch, wspace=0.36, hspace=0.6)

@@ -147,7 +147,6 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         "Laplacians: one collapsed pass, nested sweeps, formulas and estimates",
         f"{points} points · solid: difflab · dashed: JAX and folx · dotted: PyTorch · "
         "an error of 0 is at 10⁻¹⁷",
-        left=0.85,
         bottom=1.75,
     )
     grid = canvas.subplots(len(FUNCTIONS) + 1, len(PANELS), gridspec_kw={"hspace": 0.45})

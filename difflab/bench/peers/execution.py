@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 
@@ -231,11 +231,10 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
         marker("preparing and the first call", "D", "white", INK, ms=5),
         marker("against difflab's tensors", "$*$", INK, INK, ms=5),
     ]
-    look: dict[str, Any] = {"handles": handles, "frameon": False}
     if free:
-        canvas.axes[-1].legend(loc="upper left", **look)
+        canvas.axes[-1].legend(handles=handles, loc="upper left", frameon=False)
     else:
-        canvas.legend(loc="lower left", ncols=3, **look)
+        canvas.legend(handles=handles, loc="lower left", ncols=3, frameon=False)
     return canvas
 
 
