@@ -295,8 +295,7 @@ def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
     powers = np.arange(math.ceil(min(first, last)), math.floor(max(first, last)) + 1.0)
     step = next(k for k in (1, 2, 3, 5, 10, 20, 50, 100, 200) if 5 * k >= len(powers))
     powers = powers[powers % step == 0] if len(powers) > 2 else np.linspace(first, last, 3)
-    sizes = [power_tick(10.0**k) if k % 1 == 0 else significant(10.0**k, 3) for k in powers]
-    names = ["-" * (low < 0) + size for size in sizes]
+    names = [significant(math.copysign(10.0**power, low), 3) for power in powers]
     axis.set_ticks((powers - first) / (last - first), names)
 
 
