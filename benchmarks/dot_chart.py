@@ -92,7 +92,6 @@ def two_panels(
     rows: Sequence[SweepRow],
     place_of: Callable[[SweepRow], Any],
     columns: tuple[str, str],
-    left: float,
     *,
     same: bool,
 ) -> tuple[Axes, Axes]:
@@ -108,17 +107,12 @@ def two_panels(
         Returns the task of a row, from whose names it is written at the left.
     columns : (str, str)
         The names of the figures.
-    left : float
-        The share of the width for the names.
     same : bool
         Whether both figures have one scale.
     """
     places = list(dict.fromkeys(map(place_of, rows)))
-    height = canvas.get_figheight()
-    first, second = canvas.subplots(1, 2, sharey=True, sharex=same)
-    canvas.subplots_adjust(
-        left=left, right=0.985, top=1 - 1.1 / height, bottom=0.55 / height, wspace=0.06
-    )
+    space = {"wspace": 0.06}
+    first, second = canvas.subplots(1, 2, sharey=True, sharex=same, gridspec_kw=space)
     for axes, column in zip((first, second), columns, strict=True):
         panel(axes, rows, places, place_of, column)
     name_lines(first, [clean(str(place)) for place in places])
@@ -134,7 +128,7 @@ def ratio_chart(
     titles: tuple[str, str],
     across_label: str,
     *,
-    across: tuple[float, float],
+    right: float = 0.3,
     line: float = 0.4,
 ) -> tuple[Figure, Axes]:
     """Draw the ``ratio`` of every row, a line for each task and a rule at 1.
@@ -149,15 +143,12 @@ def ratio_chart(
         The title and the subtitle.
     across_label : str
         The label of the axis of ratios.
-    across : (float, float)
-        The left end and the width of the panel, as shares of the picture's width.
-    line : float
-        The height of a line, in inches.
+    right, line : float
+        The margin beside the panel and the height of a line, in inches.
     """
-    height = 1.9 + line * len(labels)
-    canvas = titled_figure((10.0, height), *titles)
-    left, width = across
-    axes = canvas.add_axes((left, 0.62 / height, width, 1 - 1.67 / height))
+    height = 1.6 + line * len(labels)
+    canvas = titled_figure(height, *titles, right=right)
+    axes = canvas.subplots()
     panel(axes, rows, list(labels), place_of, "ratio")
     axes.axvline(1, color=INK, lw=0.9, ls="--", zorder=1)
     axes.set_xlabel(across_label)
@@ -179,9 +170,13 @@ def own_figures(rows: Sequence[SweepRow], place_of: Callable[[SweepRow], str]) -
 
 
 def name_lines(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of the tasks beside their lines, from top to bottom."""
+    """Write the names of the tasks beside their lines, from top to bottom, in the left margin."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
+    canvas = axes.get_figure(root=True)
+    assert canvas is not None
+    widest = max(label.get_window_extent().width for label in axes.get_yticklabels())
+    canvas.subplots_adjust(left=widest / canvas.bbox.width + 0.018)
 
 
 def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
@@ -203,4 +198,5 @@ def legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
         frameon=False,
         fontsize=9,
         handletextpad=0.2,
+        columnspacing=1.0,
     )

@@ -72,14 +72,12 @@ def _instance(row: SweepRow) -> str:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the times of Jacobians and their ratios to the objectives', a line per instance."""
     canvas = titled_figure(
-        (11.5, 1.9 + 0.34 * len({*map(_instance, rows)})),
+        1.6 + 0.3 * len({*map(_instance, rows)}),
         "ADBench: cost of a Jacobian",
         "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
         " only tools with correct results are timed",
     )
-    left, right = two_panels(
-        canvas, rows, _instance, ("jacobian_seconds", "ratio"), 0.255, same=False
-    )
+    left, right = two_panels(canvas, rows, _instance, ("jacobian_seconds", "ratio"), same=False)
     left.set_xlabel("time of a Jacobian")
     right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
     right.set_xlabel("Jacobian time / objective time")

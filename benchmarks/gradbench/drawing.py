@@ -77,11 +77,12 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     about = "sums over the workloads of a function; only accepted answers are timed"
     if sources:
         about += f" · hollow: published, other machine, {clean(', '.join(sources))}"
-    height = 2.0 + 0.3 * len({*map(_label, rows)})
-    canvas = titled_figure((11.5, height), "GradBench: time of an evaluation", about)
-    left, right = two_panels(
-        canvas, rows, _label, ("mean_seconds", "best_seconds"), 0.16, same=True
+    canvas = titled_figure(
+        1.6 + 0.3 * len({*map(_label, rows)}),
+        "GradBench: time of an evaluation",
+        about,
     )
+    left, right = two_panels(canvas, rows, _label, ("mean_seconds", "best_seconds"), same=True)
     left.set_xlabel("mean of the runs")
     right.set_xlabel("shortest run")
     return canvas

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from benchmarks.graders.corpus import DTYPES
@@ -123,50 +124,50 @@ def _reason(rows: Sequence[SweepRow]) -> str:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the share of faults found, by class, and the share of false alarms, by precision."""
     graders = _by_grader(rows)
-    height = 2.2 + 0.36 * len(graders)
-    about = "share of planted faults that a checker finds, and of right gradients it rejects"
-    canvas = titled_figure((12.5, height), "gradient checkers, each with its defaults", about)
-    grid = canvas.add_gridspec(
-        1,
-        2,
-        width_ratios=(len(FAULTS) + len(DTYPES), len(DTYPES)),
-        left=0.15,
-        right=0.95,
-        top=1 - 1.8 / height,
-        bottom=0.2 / height,
-        wspace=0.04,
+    canvas = titled_figure(
+        6.5,
+        "gradient checkers, each with its defaults",
+        "share of planted faults that a checker finds, and of right gradients it rejects",
+        left=1.9,
+        bottom=0.2,
+        top=0.65,
     )
-    found, alarms = canvas.add_subplot(grid[0]), canvas.add_subplot(grid[1])
-    cells = [
-        [
-            *(shares(own, fault=fault, dtype="float64") for fault in FAULTS),
-            *(shares(own, fault=None, dtype=dtype) for dtype in DTYPES),
-        ]
-        for own in graders.values()
-    ]
-    heads = [*FAULTS, *(f"all, {dtype}" for dtype in DTYPES)]
-    _panel(found, cells, heads, "#009E73")
-    found.set_yticks(range(len(graders)), [clean(name) for name in graders])
-    right = [[shares(own, fault="", dtype=d) for d in DTYPES] for own in graders.values()]
-    _panel(alarms, right, [f"alarms, {dtype}" for dtype in DTYPES], "#D55E00")
-    alarms.set_yticks([])
+    found: dict[str, tuple[str | None, str]] = {fault: (fault, "float64") for fault in FAULTS}
+    found |= {f"all, {dtype}": (None, dtype) for dtype in DTYPES}
+    alarms = {f"alarms, {dtype}": ("", dtype) for dtype in DTYPES}
+    space = {"height_ratios": (len(found), len(alarms)), "hspace": 0.04}
+    above, below = canvas.subplots(2, gridspec_kw=space)
+    _panel(above, graders, found, "#009E73")
+    _panel(below, graders, alarms, "#D55E00")
+    names = [fill(clean(name), 12) for name in graders]
+    above.set_xticks(range(len(names)), names)
+    below.set_xticks([])
     return canvas
 
 
-def _panel(axes: Axes, cells: Sequence[Sequence[Share]], heads: Sequence[str], colour: str) -> None:
-    """Draw a table of shares, each the deeper in colour the larger it is."""
+def _panel(
+    axes: Axes,
+    graders: Mapping[str, Sequence[SweepRow]],
+    lines: Mapping[str, tuple[str | None, str]],
+    colour: str,
+) -> None:
+    """Draw a table of shares, each the deeper in colour the larger it is.
+
+    A column is a checker, a line the fault and the precision of its shares.
+    """
     from matplotlib.patches import Rectangle
 
-    for y, line in enumerate(cells):
-        for x, share in enumerate(line):
+    for y, (fault, dtype) in enumerate(lines.values()):
+        for x, own in enumerate(graders.values()):
+            share = shares(own, fault=fault, dtype=dtype)
             depth = 0.75 * share.value if share.cases else 0.0
             corner = (x - 0.48, y - 0.46)
             axes.add_patch(Rectangle(corner, 0.96, 0.92, color=colour, alpha=depth, lw=0))
             shown = str(share) or "–"
-            axes.text(x, y, shown, ha="center", va="center", fontsize=8, parse_math=False)
-    axes.set(xlim=(-0.5, len(heads) - 0.5), ylim=(len(cells) - 0.5, -0.5))
+            axes.text(x, y, shown, ha="center", va="center", fontsize=8.5, parse_math=False)
+    axes.set(xlim=(-0.5, len(graders) - 0.5), ylim=(len(lines) - 0.5, -0.5))
     axes.xaxis.tick_top()
-    axes.set_xticks(range(len(heads)), heads, rotation=35, ha="left", rotation_mode="anchor")
+    axes.set_yticks(range(len(lines)), list(lines))
     axes.tick_params(length=0, labelcolor=INK)
     for spine in axes.spines.values():
         spine.set_visible(False)

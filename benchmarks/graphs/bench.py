@@ -130,7 +130,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     )
     labels = own_figures(rows, _measure)
     label = "time or memory over difflab's"
-    canvas, axes = ratio_chart(rows, _measure, labels, titles, label, across=(0.3, 0.4))
+    canvas, axes = ratio_chart(rows, _measure, labels, titles, label, right=2.95)
     for place, measure in enumerate(labels):
         text = _ratios(row for row in rows if row["measure"] == measure)
         at = (1.02, place)

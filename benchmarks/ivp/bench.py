@@ -97,7 +97,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     )
     labels = own_figures(rows, _problem)
     label = "time over difflab's"
-    return ratio_chart(rows, _problem, labels, titles, label, across=(0.34, 0.62), line=0.3)[0]
+    return ratio_chart(rows, _problem, labels, titles, label, line=0.3)[0]
 
 
 def _problem(row: SweepRow) -> str:

@@ -83,7 +83,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     )
     labels = own_figures(rows, _measure)
     label = "time over difflab's"
-    return ratio_chart(rows, _measure, labels, titles, label, across=(0.34, 0.62))[0]
+    return ratio_chart(rows, _measure, labels, titles, label)[0]
 
 
 def _measure(row: SweepRow) -> str:

@@ -132,7 +132,7 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     )
     labels = {_problem(row): _problem(row) for row in rows}
     label = "sweeps over the lower bound"
-    return ratio_chart(rows, _problem, labels, titles, label, across=(0.3, 0.66))[0]
+    return ratio_chart(rows, _problem, labels, titles, label)[0]
 
 
 def _problem(row: SweepRow) -> str:

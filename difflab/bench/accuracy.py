@@ -280,12 +280,13 @@ _FORMULA_STYLES = {
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the error of every difference formula against its step, slopes and floors marked."""
     canvas = titled_figure(
-        (10.0, 5.8),
+        5.8,
         "error of the derivative against step size",
         f"{formula_at_point(rows)} · marks: the floor, where both errors are equal",
+        right=1.75,
     )
-    lines = canvas.add_axes((0.075, 0.09, 0.5, 0.76))
-    chosen = canvas.add_axes((0.815, 0.09, 0.02, 0.76), sharey=lines)
+    space = {"width_ratios": (24, 1), "wspace": 1.2}
+    lines, chosen = canvas.subplots(1, 2, sharey=True, gridspec_kw=space)
     low = _lowest(rows)
     _frame(lines, chosen, rows, low)
     _formulas(lines, rows, low)

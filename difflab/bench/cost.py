@@ -142,13 +142,15 @@ _QUANTITIES = {"operations": "operations of a Jacobian", "call_seconds": "time o
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw operations and time against inputs and outputs, with forward and reverse crossing."""
     canvas = titled_figure(
-        (11.5, 8.2),
-        "cost of a Jacobian: forward mode grows with the inputs, reverse mode with the outputs",
+        7.6,
+        "cost of a Jacobian: forward mode grows with inputs, reverse mode with outputs",
         f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
         "rings: where forward and reverse cross",
+        right=1.1,
+        bottom=0.75,
     )
-    panels = canvas.subplots(2, 2, sharex=True, sharey="row")
-    canvas.subplots_adjust(left=0.085, right=0.895, bottom=0.085, top=0.89, wspace=0.38, hspace=0.1)
+    space = {"wspace": 0.38, "hspace": 0.1}
+    panels = canvas.subplots(2, 2, sharex=True, sharey="row", gridspec_kw=space)
     for across, along in enumerate(_AXES):
         for down, column in enumerate(_QUANTITIES):
             _panel(panels[down][across], rows, along, column)
@@ -177,7 +179,6 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> Non
     sizes = sorted({size for points in curves.values() for size in points})
     axes.grid(visible=True)
     ticks(axes.xaxis, {size: f"{size:g}" for size in sizes})
-    axes.tick_params(labelleft=True)
     if column == "call_seconds":
         decades(axes.yaxis, seconds_tick)
     labels = []

@@ -117,12 +117,14 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     lengths = sorted({int(row["steps"] or 0) for row in rows})
     size = 8 * int(rows[0]["numbers"] or 0)
     canvas = titled_figure(
-        (10.0, 6.2),
+        6.2,
         "memory against recomputation: the gradient of a chain",
         f"peak of forward and backward · a state is {bytes_text(size)} ·"
         " every gradient equals the plain one, bit for bit",
+        right=0.7,
+        top=0.2,
     )
-    axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
+    axes = canvas.subplots()
     _frame(axes, rows)
     for steps, colour in zip(lengths, _COLOURS, strict=False):
         _chain(axes, [row for row in rows if row["steps"] == steps], colour)

@@ -304,15 +304,16 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the measured peak against the seconds, and against the predicted bytes."""
     size = NetworkSize(*(int(rows[0][name] or 0) for name in NetworkSize._fields))
     canvas = titled_figure(
-        (11.0, 6.0),
+        5.6,
         "memory against time: checkpoint policies on one network",
         f"{size.layers} layers, each checkpointed · a state of {size.rows} × {size.columns} has "
         f"{bytes_text(8 * size.rows * size.columns)} · peak of one gradient, fastest of 5"
         " · filled: nothing of the library is better in both",
+        right=0.3,
     )
     done = [row for row in rows if row["status"] == "ok"]
-    left = canvas.add_axes((0.085, 0.1, 0.45, 0.76))
-    right = canvas.add_axes((0.735, 0.1, 0.245, 0.76))
+    space = {"width_ratios": (1.7, 1), "wspace": 0.6}
+    left, right = canvas.subplots(1, 2, sharey=True, gridspec_kw=space)
     for library, (colour, mark) in _LOOKS.items():
         own = [row for row in done if row["library"] == library]
         if own:
@@ -337,11 +338,12 @@ def _front(axes: Axes, rows: Sequence[SweepRow], library: str, colour: str, mark
 
 
 def _frame(left: Axes, right: Axes) -> None:
-    from matplotlib.ticker import MultipleLocator
+    from matplotlib.ticker import MaxNLocator, MultipleLocator
 
     left.set(xlabel="time of a gradient", ylabel="peak of resident memory")
     right.set_xlabel("predicted bytes that the policy keeps")
     left.set_xlim(left=0)
+    left.xaxis.set_major_locator(MaxNLocator(6))
     left.xaxis.set_major_formatter(seconds_tick)
     step = 2.0 ** round(math.log2(left.get_ylim()[1] / 6))
     for axes in (left, right):
@@ -351,7 +353,7 @@ def _frame(left: Axes, right: Axes) -> None:
         axes.grid(visible=True)
     right.xaxis.set_major_locator(MultipleLocator(2 * step))
     right.xaxis.set_major_formatter(lambda value, _: bytes_text(value))
-    left.legend(loc="upper right", frameon=False, fontsize=9)
+    left.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False)
 
 
 def _names(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:

@@ -201,16 +201,19 @@ def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the error that every method reaches against the seconds that it spends."""
     canvas = titled_figure(
-        (10.0, 6.6),
+        6.6,
         "work against precision",
         f"{formula_at_point(rows)} · "
         "filled: a call · hollow: with preparation · stepped: nothing is better in both",
+        right=3.0,
+        top=0.2,
+        bottom=0.9,
     )
-    axes = canvas.add_axes((0.085, 0.14, 0.595, 0.73))
+    axes = canvas.subplots()
     _points(axes, rows)
     absent = [row for row in rows if row["status"] != "ok"]
-    text = "\n".join(shorten(clean(f"{row['method']}: {row['message']}"), 150) for row in absent)
-    canvas.text(0.012, 0.008, text, fontsize=8, color=FAINT, va="bottom", parse_math=False)
+    text = "\n".join(shorten(clean(f"{row['method']}: {row['message']}"), 120) for row in absent)
+    canvas.text(0.012, 0.008, text, fontsize=8.5, color=FAINT, va="bottom", parse_math=False)
     return canvas
 
 

@@ -45,7 +45,7 @@ from difflab.report.canvas import (
     ticks,
     titled_figure,
 )
-from difflab.report.terminal import Screen, clean, shorten
+from difflab.report.terminal import Screen, clean
 from difflab.report.terminal import draw as rendered
 
 _TITLES = {"max_ulp_error": "ulps", "max_rel_error": "relative_error"}
@@ -290,12 +290,13 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     profiles = Profiles.of(rows)
     strong = _best_of_families(rows, profiles.often)
     canvas = titled_figure(
-        (9.6, 7.4),
+        7.4,
         "share of the problems that a method solves",
-        shorten(_heading(rows), 105),
+        _heading(rows),
+        left=0.6,
+        right=1.75,
     )
-    grid = canvas.subplots(2, 2, sharey=True)
-    canvas.subplots_adjust(left=0.06, right=0.82, bottom=0.08, top=0.87, wspace=0.75, hspace=0.32)
+    grid = canvas.subplots(2, 2, sharey=True, gridspec_kw={"wspace": 0.8, "hspace": 0.32})
     panels = grid.ravel().tolist()
     titles = ("one derivative, prepared and called", f"{CALLS:,} derivatives")
     both = zip(panels[:2], titles, (profiles.once, profiles.often), strict=True)
@@ -326,7 +327,6 @@ def _panel(
 ) -> None:
     axes.set(xscale="log", xlim=(low, high), ylim=(0, 1.02))
     axes.yaxis.set_major_formatter(lambda share, _: percent(share))
-    axes.tick_params(labelleft=True)
     axes.grid(visible=True)
     labels = []
     ends: dict[float, list[str]] = {}  # of the grey lines
@@ -342,7 +342,7 @@ def _panel(
         Label(fill(", ".join(names), 24, break_on_hyphens=False), high, end, FAINT)
         for end, names in ends.items()
     ]
-    label_ends(axes, [*others, *labels], fontsize=8)  # of equal ends the last is the highest
+    label_ends(axes, [*others, *labels])  # of equal ends the last is the highest
 
 
 def _area(values: Sequence[float], high: float) -> float:

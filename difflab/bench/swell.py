@@ -193,19 +193,18 @@ _SERIES_TITLES = {
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw operations against depth, a panel for each family of functions."""
     families = list(dict.fromkeys(str(row["family"]) for row in rows))
-    several = len(families) > 1
     canvas = titled_figure(
-        (0.8 + 4.2 * len(families) if several else 8.4, 5.0),
+        2.4 + 2.2 * len(families),
         "expression swell: operations of the derivative against depth",
         "written out: shared subexpressions repeated · after CSE and in both modes: "
         "computed once · × SymPy timed out",
+        right=1.95,
     )
-    panels = canvas.subplots(1, len(families), squeeze=False)[0]
-    left, right = (0.055, 0.888) if several else (0.085, 0.77)
-    canvas.subplots_adjust(left=left, right=right, bottom=0.1, top=0.815, wspace=0.7)
+    panels = canvas.subplots(len(families), squeeze=False, gridspec_kw={"hspace": 0.4}).ravel()
     for axes, family in zip(panels, families, strict=True):
         _panel(axes, [row for row in rows if row["family"] == family])
-    panels[0].set_ylabel("operations")
+        axes.set_ylabel("operations")
+    axes.set_xlabel("depth")
     return canvas
 
 
@@ -216,7 +215,6 @@ def _panel(axes: Axes, rows: Sequence[SweepRow]) -> None:
     axes.set_title(
         shorten(clean(str(rows[0]["title"])), 70), loc="left", fontsize=10, parse_math=False
     )
-    axes.set_xlabel("depth")
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
     axes.grid(visible=True)
     deepest = max(float(row["depth"] or 0) for row in rows)

@@ -23,7 +23,10 @@ else:  # matplotlib is loaded when something is drawn, and named by annotations 
 
 
 Caption = tuple[float, str, float, str, str]
-"""The distance from the top, the text, and its size, colour and weight."""
+"""The inches above it, the text, and its size, colour and weight."""
+
+WIDTH = 9.0
+"""Inches of a picture: text of 8.5 points has 6 in a column of 6.5 inches."""
 
 FORMATS = ("svg", "png", "pdf")
 INK = "#1b1c1d"
@@ -64,34 +67,53 @@ def style() -> Iterator[None]:
         yield
 
 
-def titled(canvas: Figure, title: str, subtitle: str) -> None:
-    """Write the title and the subtitle above the panels."""
-    captions(canvas, ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal")))
+def titled(canvas: Figure, title: str, subtitle: str) -> float:
+    """Write the title and the subtitle above the panels, as `captions` does."""
+    lines = ((0.12, title, 13, INK, "bold"), (0.07, subtitle, 9.5, FAINT, "normal"))
+    return captions(canvas, lines)
 
 
-def titled_figure(size: tuple[float, float], title: str, subtitle: str) -> Figure:
-    """Return a figure of a width and a height in inches, with its title and subtitle."""
+def titled_figure(
+    height: float,
+    title: str,
+    subtitle: str,
+    *,
+    left: float = 0.9,
+    right: float = 0.2,
+    top: float = 0.4,
+    bottom: float = 0.5,
+) -> Figure:
+    """Return a figure with its title and subtitle, and margins around its panels, in inches.
+
+    The margin at the top is below the subtitle; by default it has space for a panel's title.
+    """
     from matplotlib.figure import Figure
 
-    canvas = Figure(figsize=size)
-    titled(canvas, title, subtitle)
+    canvas = Figure(figsize=(WIDTH, height))
+    top += titled(canvas, title, subtitle)
+    canvas.subplots_adjust(
+        left=left / WIDTH, right=1 - right / WIDTH, bottom=bottom / height, top=1 - top / height
+    )
     return canvas
 
 
-def captions(canvas: Figure, lines: Iterable[Caption], left: float = 0.012) -> None:
-    """Write lines at distances in inches below the top of the picture."""
-    inch = canvas.get_figheight()
-    for below, text, size, colour, weight in lines:
-        canvas.text(
+def captions(canvas: Figure, lines: Iterable[Caption], left: float = 0.012) -> float:
+    """Write lines below each other, wrapped to the width; return their height in inches."""
+    inch, below = canvas.get_figheight(), 0.0
+    for gap, text, size, colour, weight in lines:
+        caption = canvas.text(
             left,
-            1 - below / inch,
+            1 - (below + gap) / inch,
             text,
             va="top",
             fontsize=size,
             color=colour,
             fontweight=weight,
             parse_math=False,
+            wrap=True,
         )
+        below += gap + caption.get_window_extent().height / canvas.dpi
+    return below
 
 
 def beside(

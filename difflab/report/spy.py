@@ -142,8 +142,8 @@ def figure(derivative: SparseDerivative, title: str) -> Figure:
         else "darker for a larger share of nonzeros in a block"
     )
     lines = [(0.12, shorten(clean(title), 54), 11.0, INK, "bold")]
-    for row, (name, value) in enumerate([*_facts(derivative), ("drawn", key)], start=1):
-        lines.append((0.12 + 0.22 * row, f"{name}: {value}", 9.0, FAINT, "normal"))
+    for name, value in (*_facts(derivative), ("drawn", key)):
+        lines.append((0.07, f"{name}: {value}", 9.0, FAINT, "normal"))
     captions(canvas, lines, left)
     return canvas
 

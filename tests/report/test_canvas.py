@@ -10,8 +10,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Annotation
 
-from difflab.report.canvas import Label, decades, label_ends, seconds_tick, spread, style
-from tests.bench.picture_checks import check_labels
+from difflab.report.canvas import (
+    Label,
+    decades,
+    label_ends,
+    seconds_tick,
+    spread,
+    style,
+    titled_figure,
+)
+from tests.bench.picture_checks import check_labels, check_page
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,19 @@ def test_labels_at_equal_ends_do_not_overlap_and_are_joined_to_them() -> None:
     # A label's marker stands beside it and does not change the data's limits.
     assert len(axes.findobj(Line2D, include_self=False)) >= 3
     assert axes.dataLim.height < 0
+
+
+def test_titles_wrap_at_the_width_and_panels_are_below_them() -> None:
+    with style():
+        figure = titled_figure(5.0, "a long title " * 12, "a long subtitle " * 30)
+        figure.subplots().set_title("a panel", loc="left")
+        check_page(figure)
+        check_labels(figure)
+
+
+def test_what_is_too_wide_for_a_page_is_found() -> None:
+    with pytest.raises(AssertionError, match=r"10\.5 inches are too wide for a page"):
+        check_page(Figure(figsize=(10.5, 4.0)))
 
 
 def test_an_axis_of_less_than_a_decade_has_one_unit() -> None:

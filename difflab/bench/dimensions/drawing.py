@@ -31,6 +31,7 @@ from difflab.report import html
 from difflab.report.canvas import (
     FAINT,
     INK,
+    WIDTH,
     Axes,
     Figure,
     decades,
@@ -49,7 +50,8 @@ _FIGURES = {
     "peak_bytes": "memory of a call",
     "prepare_seconds": "time of preparing",
 }
-_LEFT, _RIGHT = 0.085, 0.75
+_RIGHT = 2.45
+"""Inches beside the panels, for the methods."""
 
 
 def _exponent_text(law: PowerLaw) -> str:
@@ -74,23 +76,19 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     lines = len(varying)
     methods = len({row["method"] for row in rows})
     canvas = titled_figure(
-        (9.6, max(4.6 + 4.2 * lines, 1.2 + 0.56 * methods)),
+        max(4.4 + 3.9 * lines, 1.2 + 0.56 * methods),
         "cost of a Jacobian against the sizes of the family",
         f"{shorten(clean(str(rows[0]['family'])), 45)} · dashed, hatched: extrapolated after "
         "a timeout · cheapest: with preparation",
+        right=_RIGHT,
     )
     inch = 1 / canvas.get_figheight()
-    grid = canvas.add_gridspec(
-        2 * lines, 2, left=_LEFT, right=_RIGHT, top=1 - 1.0 * inch, bottom=3.7 * inch,
-        wspace=0.36, hspace=0.55,
-    )  # fmt: skip
+    grid = canvas.add_gridspec(2 * lines, 2, bottom=3.6 * inch, wspace=0.36, hspace=0.6)
     for down, size in enumerate(varying):
         for across, column in enumerate(_FIGURES):
             cell = grid[2 * down + across // 2, across % 2]
             _panel(canvas.add_subplot(cell), rows, size, column)
-    maps = canvas.add_gridspec(
-        1, 3, left=_LEFT, right=_RIGHT, top=2.8 * inch, bottom=0.6 * inch, wspace=0.24
-    )
+    maps = canvas.add_gridspec(1, 3, top=2.7 * inch, wspace=0.24)
     for across, calls in enumerate(CALLS):
         _map(canvas.add_subplot(maps[0, across]), costs(rows), calls)
     _legend(canvas, rows)
@@ -172,7 +170,7 @@ def _map(axes: Axes, by_size: Mapping[tuple[int, int], Mapping[str, Cost]], call
             box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 0.5}
             axes.text(
                 *centre, shorten(clean(name), 14).replace("-", "-\n"), ha="center", va="center",
-                fontsize=8, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
+                fontsize=8.5, rotation=90 if len(n_sizes) > 2 else 0, color="white", bbox=box,
             )  # fmt: skip
 
 
@@ -182,7 +180,7 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
 
     fitted = laws(rows, "call_seconds")
     inch = 1 / canvas.get_figheight()
-    top, step = 1 - 1.0 * inch, 0.56 * inch
+    left, top, step = 1 - (_RIGHT - 0.1) / WIDTH, canvas.subplotpars.top, 0.56 * inch
     for k, name in enumerate(dict.fromkeys(str(row["method"]) for row in rows)):
         look = style_of(name)
         own = [row for row in rows if row["method"] == name]
@@ -191,13 +189,13 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
         if not any(row["status"] == "ok" for row in own):
             about = fill(shorten(clean(f"{own[0]['status']}: {own[0]['message']}"), 56), 30)
         y = top - k * step
-        sample = [_RIGHT + 0.014, _RIGHT + 0.036], [y - 0.07 * inch] * 2
+        sample = [left, left + 0.022], [y - 0.07 * inch] * 2
         canvas.add_artist(
             Line2D(*sample, ls=look.dashes, color=look.colour, marker=look.marker, ms=5)
         )
-        canvas.text(_RIGHT + 0.044, y, clean(name), color=INK, fontsize=9, va="top")
+        canvas.text(left + 0.03, y, clean(name), color=INK, fontsize=9, va="top")
         canvas.text(
-            _RIGHT + 0.044, y - 0.17 * inch, about,
+            left + 0.03, y - 0.17 * inch, about,
             color=FAINT, fontsize=8.5, va="top", parse_math=False,
         )  # fmt: skip
 

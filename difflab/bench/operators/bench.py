@@ -32,7 +32,6 @@ from difflab.lab import provenance
 from difflab.lab.sweep import Cell, Row, SweepRow, Task, trial
 from difflab.report.canvas import (
     FAINT,
-    INK,
     Axes,
     Figure,
     decades,
@@ -144,33 +143,29 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw time and error against the dimension, and maps of the cheapest way."""
     points = max(int(row["points"] or 0) for row in rows)
     canvas = titled_figure(
-        (13.0, 11.0),
+        11.6,
         "Laplacians: one collapsed pass, nested sweeps, formulas and estimates",
         f"{points} points · solid: difflab · dashed: JAX and folx · dotted: PyTorch · "
         "an error of 0 is at 10⁻¹⁷",
+        bottom=1.75,
     )
-    grid = canvas.add_gridspec(
-        2, 3, left=0.065, right=0.985, bottom=0.34, top=0.9, wspace=0.22, hspace=0.2
-    )
-    for across, (name, function) in enumerate(FUNCTIONS.items()):
-        for down, column in enumerate(PANELS):
-            axes = canvas.add_subplot(grid[down, across])
+    grid = canvas.subplots(len(FUNCTIONS) + 1, len(PANELS), gridspec_kw={"hspace": 0.45})
+    for panels, (name, function) in zip(grid, FUNCTIONS.items(), strict=False):
+        panels[0].set_title(function.summary, fontsize=10, loc="left")
+        for axes, (column, label) in zip(panels, PANELS.items(), strict=True):
             _panel(axes, [row for row in rows if row["function"] == name], column)
-            if not down:
-                axes.set_title(function.summary, fontsize=10, color=INK, loc="left")
-            if not across:
-                axes.set_ylabel(PANELS[column])
-    maps = canvas.add_gridspec(1, 2, left=0.1, right=0.72, bottom=0.06, top=0.25, wspace=0.3)
-    for across, (column, title) in enumerate(
-        {"operations": "fewest operations", "call_seconds": "least time"}.items()
-    ):
-        _map(canvas.add_subplot(maps[0, across]), rows, column, f"difflab's way of the {title}")
+            axes.set_ylabel(label)
+    fewest = {"operations": "fewest operations", "call_seconds": "least time"}
+    for axes, (column, title) in zip(grid[-1], fewest.items(), strict=True):
+        _map(axes, rows, column)
+        axes.set_title(f"difflab's way of the {title}", fontsize=10, loc="left")
+        axes.set_xlabel("dimension n")
     _legend(canvas, rows)
     return canvas
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], column: str) -> None:
-    axes.set(xscale="log", yscale="log", xlabel="dimension n")
+    axes.set(xscale="log", yscale="log")
     sizes = sorted({int(row["inputs"] or 1) for row in rows})
     ticks(axes.xaxis, {size: f"{size}" for size in sizes})
     axes.grid(visible=True)
@@ -186,7 +181,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], column: str) -> None:
             plot_curve(axes, list(curve), list(curve.values()), look)
 
 
-def _map(axes: Axes, rows: Sequence[SweepRow], column: str, title: str) -> None:
+def _map(axes: Axes, rows: Sequence[SweepRow], column: str) -> None:
     """Colour each function and dimension by the cheapest way."""
     best = cheapest(rows, column)
     sizes = sorted({n for _, n in best})
@@ -197,8 +192,7 @@ def _map(axes: Axes, rows: Sequence[SweepRow], column: str, title: str) -> None:
             axes.fill_between([across, across + 1], down, down + 1, color=colour, lw=0)
     axes.set_xticks([k + 0.5 for k in range(len(sizes))], [str(n) for n in sizes])
     axes.set_yticks([k + 0.5 for k in range(len(FUNCTIONS))], list(FUNCTIONS))
-    axes.set(xlim=(0, max(len(sizes), 1)), ylim=(len(FUNCTIONS), 0), xlabel="dimension n")
-    axes.set_title(title, fontsize=10, color=INK, loc="left")
+    axes.set(xlim=(0, max(len(sizes), 1)), ylim=(len(FUNCTIONS), 0))
     axes.tick_params(length=0)
 
 
@@ -211,8 +205,9 @@ def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:
         for way, s in STYLES.items()
         if way in present
     ]
-    canvas.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.76, 0.03), frameon=False,
-                  fontsize=9.5, labelcolor=INK)  # fmt: skip
+    canvas.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 0.02), ncols=4, frameon=False
+    )
     absent = [way for way in STYLES if way not in present]
     if absent:
         text = f"not installed or refused: {', '.join(absent)}"

@@ -94,30 +94,31 @@ def _grid(rows: Sequence[SweepRow]) -> Table:
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw every peer's time over difflab's on a logarithmic axis, a panel per number of points."""
-    shown = sizes(rows)
     names = list(dict.fromkeys(str(row["peer"]) for row in rows))
-    height = 1.65 + 0.36 * len(names)
+    across = min(len(sizes(rows)), 3)
     canvas = titled_figure(
-        (1.6 + 4.0 * len(shown), height),
+        1.0 + (0.65 + 0.3 * len(names)) * math.ceil(len(sizes(rows)) / across),
         "value and gradient: time over difflab's",
         f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
         f"difflab, right is slower · {shorten(machine(rows[0]), 70)}",
+        left=1.25,
+        right=0.15,
     )
-    for axes, chosen in panels(canvas, rows, left=1.35, bottom=0.62, top=0.98):
+    for axes, chosen in panels(canvas, rows, across):
         _panel(axes, chosen, names)
     return canvas
 
 
 def panels(
-    canvas: Figure, rows: Sequence[SweepRow], *, left: float, bottom: float, top: float
+    canvas: Figure, rows: Sequence[SweepRow], across: int
 ) -> Iterator[tuple[Axes, list[SweepRow]]]:
-    """Yield a panel for each number of points, with its rows; the margins are in inches."""
-    shown, width, height = sizes(rows), canvas.get_figwidth(), canvas.get_figheight()
-    subplots = canvas.subplots(1, len(shown), squeeze=False, sharey=True)[0]
-    canvas.subplots_adjust(
-        left=left / width, right=0.985, bottom=bottom / height, top=1 - top / height, wspace=0.06
-    )
-    for axes, points in zip(subplots, shown, strict=True):
+    """Yield a panel for each number of points, with its rows; so many are side by side."""
+    shown = sizes(rows)
+    down, space = math.ceil(len(shown) / across), {"wspace": 0.06, "hspace": 0.2}
+    subplots = canvas.subplots(down, across, squeeze=False, sharey=True, gridspec_kw=space).ravel()
+    for axes in subplots[len(shown) :]:
+        axes.set_axis_off()
+    for axes, points in zip(subplots, shown, strict=False):
         axes.set_title(points_text(points), loc="left", fontsize=10)
         yield axes, [row for row in rows if row["points"] == points]
 
@@ -135,7 +136,7 @@ def frame(
     axes.set_yticklabels(list(names), parse_math=False)
     low, high = reached
     decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-    step = 1 + (len(decades) - 1) // 4
+    step = 1 + (len(decades) - 1) // 3
     ticks(axes.xaxis, {10.0**k: label(10.0**k) for k in decades if k % step == 0})
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -145,7 +146,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
-    limits = (low / 1.6, high * (high / low) ** 0.75 * 2)
+    limits = (low / 1.6, high * (high / low) ** 0.9 * 2)
     heights = {name: float(position) for position, name in enumerate(names)}
     frame(axes, heights, (low, high * 2), limits, ratio_tick)
     axes.set_xlabel("time over difflab's")
@@ -159,7 +160,7 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     """Draw one ratio with its spread and its figures, or write why there is none."""
     if row["status"] != "ok":
         colour = _SLOWER if row["status"] in ("disagree", "failed") else FAINT
-        beside(axes, words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
+        beside(axes, words(row), (1.0, height), (6, 0), color=colour)
         return
     ratios = _ratios(row)
     colour = _EQUAL

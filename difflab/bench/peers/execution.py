@@ -212,23 +212,29 @@ def _pays(row: SweepRow) -> str:
 @picture
 def draw(rows: Sequence[SweepRow]) -> Figure:
     """Draw the seconds of preparing and of a call of every way, a panel per number of points."""
-    shown = sizes(rows)
     heights = _heights(rows)
-    height = 2.0 + 0.3 * (max(heights.values()) + 1)
+    shown, across = len(sizes(rows)), 2
+    free = bool(shown % across)  # for the legend
     canvas = titled_figure(
-        (1.9 + 4.2 * len(shown), height),
+        1.4 + (0.6 + 0.27 * (max(heights.values()) + 1)) * math.ceil(shown / across),
         "one model, four ways of execution: time of a call and of preparing it",
         f"value and gradient of {shorten(clean(str(rows[0]['expression'])), 50)} · after how"
         f" many calls preparing pays, against define-by-run · {shorten(machine(rows[0]), 50)}",
+        left=1.5,
+        right=0.15,
+        bottom=0.5 if free else 1.0,
     )
-    for axes, chosen in panels(canvas, rows, left=1.65, bottom=1.0, top=0.95):
+    for axes, chosen in panels(canvas, rows, across):
         _panel(axes, chosen, heights)
     handles = [marker(name, "o", colour, "white", ms=8) for name, colour in _COLOURS.items()]
     handles += [
         marker("preparing and the first call", "D", "white", INK, ms=5),
         marker("against difflab's tensors", "$*$", INK, INK, ms=5),
     ]
-    canvas.legend(handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9)
+    if free:
+        canvas.axes[-1].legend(handles=handles, loc="upper left", frameon=False)
+    else:
+        canvas.legend(handles=handles, loc="lower left", ncols=3, frameon=False)
     return canvas
 
 
@@ -250,7 +256,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], heights: dict[str, float]) -> N
     times = [value for value in cells if value] or [1e-6, 1.0]
     low, high = min(times), max(times)
     # Space for the figures to the right of the marks.
-    limits = (low / 2, high * (high / low) ** 0.8 * 2)
+    limits = (low / 2, high * (high / low) ** 1.35 * 2)
     frame(axes, heights, (low, high), limits, seconds_tick)
     axes.set_xlabel("time")
     axes.set_ylim(max(heights.values()) + 0.6, -0.6)
@@ -262,7 +268,7 @@ def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
     """Draw one way's times with their figures, or write why there are none."""
     call, prepare = number(row, "call_seconds"), number(row, "prepare_seconds")
     if call is None or prepare is None:
-        beside(axes, words(row), (low, height), (0, 0), fontsize=8, color=FAINT)
+        beside(axes, words(row), (low, height), (0, 0), color=FAINT)
         return
     colour = _COLOURS[str(row["execution"])]
     axes.plot((call, prepare), (height, height), "-", color=colour, lw=1.4, alpha=0.45)
@@ -274,4 +280,4 @@ def _mark(axes: Axes, row: SweepRow, height: float, low: float) -> None:
         figures += {math.inf: " · never pays", 1.0: " · pays at once"}.get(
             calls, f" · pays after {calls:,.0f} calls"
         )
-    beside(axes, figures, (max(call, prepare), height), (8, 0), fontsize=8, color=INK)
+    beside(axes, figures, (max(call, prepare), height), (8, 0), color=INK)

@@ -238,14 +238,14 @@ def draw(rows: Sequence[SweepRow]) -> Figure:
     ways += sorted({str(row["way"]) for row in rows} - set(ways))
     height = max(1.9 + 0.21 * len(problems), 1.8 + 0.19 * len(ways))
     canvas = titled_figure(
-        (11.6, height),
+        height,
         "derivatives of solvers: relative error against the true derivative of the solution",
         "left: at the smallest tolerance · × beyond the line: refused, no convergence or too slow"
         " · right: median over the problems that every tolerance solves",
+        left=1.9,
+        right=1.75,
     )
-    top, bottom = 1 - 0.95 / height, 0.62 / height
-    left, right = canvas.subplots(1, 2, width_ratios=(2.2, 1))
-    canvas.subplots_adjust(left=0.165, right=0.865, bottom=bottom, top=top, wspace=0.2)
+    left, right = canvas.subplots(1, 2, gridspec_kw={"width_ratios": (2, 1), "wspace": 0.42})
     _errors(left, rows, problems, ways)
     _tolerances(right, rows, ways)
     return canvas
@@ -258,9 +258,9 @@ def _errors(
     smallest = min(number(row, "tolerance") or 0.0 for row in rows)
     axes.set(xscale="log", xlim=(SMALLEST / 2, REFUSED * 4), ylim=(len(problems) - 0.5, -0.5))
     ends = {SMALLEST: f"≤{power_tick(SMALLEST)}", LARGEST: f"≥{power_tick(LARGEST)}"}
-    decades = {10.0**power: power_tick(10.0**power) for power in (-14, -10, -6, -2)}
+    decades = {10.0**power: power_tick(10.0**power) for power in (-12, -8, -4)}
     ticks(axes.xaxis, ends | decades)  # none beyond the line
-    axes.set_yticks(range(len(problems)), problems, fontsize=7.5)
+    axes.set_yticks(range(len(problems)), problems, fontsize=8.5)
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True)
     axes.axvline(30.0, color=FAINT, lw=0.8)

@@ -12,6 +12,7 @@ from difflab.core.wording import count, seconds
 from difflab.lab.record import MethodRow
 from difflab.report.canvas import (
     INK,
+    WIDTH,
     beside,
     inlined,
     marker,
@@ -71,7 +72,7 @@ def draw_on(axes: Axes, comparison: Any) -> None:
     timed = any(row.call_seconds is not None for row in rows)
     with style():
         drawn = (_accuracy_against_cost if timed else _errors)(axes, rows)
-        axes.legend(handles=_legend(drawn), frameon=False, fontsize=8)
+        axes.legend(handles=_legend(drawn), frameon=False, fontsize=8.5)
 
 
 def figure(comparison: Any, *, titled: bool = True) -> Figure:
@@ -86,12 +87,13 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
 
     shown = view(comparison)
     timed = any(row.call_seconds is not None for row in shown.rows)
-    height = 0.885 if titled else 1.0
-    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, height), w_pad=0.08, wspace=0.03)
-    canvas = Figure(figsize=(10.5, 4.9 + titled * 0.4), layout=layout)
+    height = 4.9 + titled * 0.4
+    layout = ConstrainedLayoutEngine(w_pad=0.08, wspace=0.03)
+    canvas = Figure(figsize=(WIDTH, height), layout=layout)
     if titled:
         heading = f"{shown.derivative_name} of {shorten(shown.expression, 68)}"
-        write_title(canvas, heading, f"at {shorten(shown.point, 110)}")
+        head = write_title(canvas, heading, f"at {shorten(shown.point, 110)}")
+        layout.set(rect=(0, 0, 1, 1 - (head + 0.1) / height))
     left, right = canvas.subplots(1, 2, width_ratios=(1.25, 1))
     if timed:
         _times(right, shown.rows)
@@ -199,7 +201,7 @@ def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
     """Draw two bars for every method: the time to prepare faint, the time to call solid."""
     timed = [row for row in rows if row.call_seconds is not None or row.prepare_seconds is not None]
     times = [t for row in timed for t in (row.prepare_seconds, row.call_seconds) if t]
-    low, high = min(times) / 3, max(times) * 12
+    low, high = min(times) / 3, max(times) * 20
     axes.set(xscale="log", xlim=(low, high))
     axes.set_title("faint: to prepare once · solid: to call", loc="left", fontsize=10)
     _time_axis(axes, "time")
@@ -235,7 +237,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
                 continue
             y = row - 0.4 + height * (offset + 0.5)
             axes.barh(y, length - origin, height * 0.92, origin, color=colour, alpha=alpha)
-            beside(axes, text, (length, y), (3, 0), fontsize=7.5)
+            beside(axes, text, (length, y), (3, 0))
     axes.set_yticks(range(len(groups)), [shorten(name, 20) for name, _ in groups])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)

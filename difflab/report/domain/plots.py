@@ -17,6 +17,7 @@ from difflab.referee.verdict import Verdict
 from difflab.report.canvas import (
     FAINT,
     INK,
+    WIDTH,
     Axes,
     Figure,
     captions,
@@ -120,11 +121,11 @@ def figure(result: DomainComparison) -> Figure:
     dimensions = len(result.box.moving)
     answered = [k for k, row in enumerate(result.methods) if row.shares]
     size = 1 if dimensions > 2 else max(len(answered), 1)
-    columns = min(size, 2 if dimensions == 1 else 3)
+    columns = min(size, 2 if dimensions == 1 or size == 4 else 3)
     rows = math.ceil(size / columns)
     head, foot = 1.2, 0.95
     each = {1: 1.7, 2: 2.6}.get(dimensions, 8.4)
-    canvas = Figure(figsize=(9.0, head + foot + rows * each))
+    canvas = Figure(figsize=(WIDTH, head + foot + rows * each))
     tall = canvas.get_figheight()
     _head(canvas, result)
     space: dict[str, Any] = {"left": 0.085, "right": 0.975, "top": 1 - (head + 0.22) / tall}
@@ -199,7 +200,7 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
     names = _names(result)
     if len(inputs) == 1:
         _along(axes, result, inputs[0], judged)
-        axes.set_ylabel("error in ULP", fontsize=8)
+        axes.set_ylabel("error in ULP", fontsize=8.5)
     else:
         _map_over(
             axes, _units_of(result.box, result.points, inputs), _extent(result, inputs), judged
@@ -209,10 +210,10 @@ def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
         _scaled(axes.xaxis, result, inputs[0])
         _cross(axes, result, row, inputs)
     axes.set_xlabel(names[0], fontsize=9, labelpad=1)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=8.5)
     largest = "" if row.ulps is None else f"{error(row.ulps[99])} ULP"
     axes.set_title(shorten(clean(row.label), 20), loc="left", fontsize=9.5, fontweight="bold")
-    axes.set_title(largest, loc="right", fontsize=8, color=FAINT)
+    axes.set_title(largest, loc="right", fontsize=8.5, color=FAINT)
     for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
         label.set_parse_math(False)
 
@@ -236,13 +237,13 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
     for i, down in enumerate(inputs):
         for j, across in enumerate(inputs):
             axes = grid[i, j]
-            axes.tick_params(labelsize=8)
+            axes.tick_params(labelsize=8.5)
             if j > i:
                 axes.set_visible(False)
             elif i == j:
                 _along(axes, result, down, judged)
                 axes.set_title(
-                    f"error along {names[i]}, in ULP", fontsize=8, loc="left", parse_math=False
+                    f"error along {names[i]}, in ULP", fontsize=8.5, loc="left", parse_math=False
                 )
             else:
                 _pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
@@ -250,9 +251,9 @@ def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, An
                 _scaled(axes.yaxis, result, down)
                 _cross(axes, result, result.methods[k], [across, down])
             if i == len(inputs) - 1:
-                axes.set_xlabel(names[j], fontsize=8, parse_math=False)
+                axes.set_xlabel(names[j], fontsize=8.5, parse_math=False)
             if j == 0 and i:
-                axes.set_ylabel(names[i], fontsize=8, parse_math=False)
+                axes.set_ylabel(names[i], fontsize=8.5, parse_math=False)
     more = len(result.box.moving) - len(inputs)
     said = f"{clean(result.methods[k].label)}, the worst method\nevery cell: its worst point"
     if more:
@@ -361,7 +362,7 @@ def _errors_along(axes: Axes, x: Array, judged: MethodJudged) -> None:
     beyond = int((ulps >= HIGHEST).sum())
     if beyond:
         text = f"{beyond:,} of {len(x):,} points at $10^{{20}}$ ULP or more, or infinite"
-        axes.text(0.99, 0.86, text, transform=axes.transAxes, ha="right", va="top", fontsize=8)
+        axes.text(0.99, 0.86, text, transform=axes.transAxes, ha="right", va="top", fontsize=8.5)
 
 
 def _map_over(axes: Axes, units: Array, extent: _Extent, judged: MethodJudged) -> None:

@@ -9,6 +9,7 @@ import pytest
 from difflab.errors import InputError
 from difflab.report.canvas import style
 from difflab.report.comparison.plots import draw_on, figure, picture
+from tests.bench.picture_checks import check_page
 
 NAMES = {"symbolic", "finite-forward", "finite-central", "richardson", "complex-step"}
 
@@ -16,7 +17,7 @@ NAMES = {"symbolic", "finite-forward", "finite-central", "richardson", "complex-
 def drawn(record):
     with style():
         canvas = figure(record)
-        canvas.draw_without_rendering()
+        check_page(canvas)
     return canvas
 
 

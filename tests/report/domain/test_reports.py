@@ -21,7 +21,7 @@ from difflab.report.canvas import style
 from difflab.report.domain import formats
 from difflab.report.domain.plots import HUES, colours, figure, picture
 from difflab.report.domain.result import DomainResult
-from tests.bench.picture_checks import STARTS, texts
+from tests.bench.picture_checks import STARTS, check_page, texts
 from tests.report.conftest import HOSTILE
 
 
@@ -50,6 +50,8 @@ def three() -> DomainComparison:
 @pytest.mark.parametrize("name", ["one", "two", "three"])
 def test_pictures_of_every_dimension_and_format(name: str, request: Any) -> None:
     found = request.getfixturevalue(name)
+    with style():
+        check_page(figure(found))
     kinds = STARTS if name == "one" else ["svg"]
     for kind in kinds:
         assert picture(found, kind).startswith(STARTS[kind])
