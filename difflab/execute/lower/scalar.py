@@ -243,7 +243,10 @@ def evaluated(function: Function, numbers: Sequence[float]) -> list[Any] | None:
     try:
         for node, row, args, params in steps:
             if row.shape is None:
-                values[node] = called(row)(*[values[arg] for arg in args])
+                if len(args) == 2:  # the usual case, in half the time
+                    values[node] = called(row)(values[args[0]], values[args[1]])
+                else:
+                    values[node] = called(row)(*[values[arg] for arg in args])
                 continue
             if row is scatter and 1 < len(args) != len(_elements(params["keys"])):
                 return None  # parts may be added up
