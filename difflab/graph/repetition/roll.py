@@ -80,7 +80,11 @@ def _varied(graph: Graph) -> bool:
     """
     opcodes, starts = graph.opcode[:LEAST_NODES].tolist(), graph.starts[: LEAST_NODES + 1].tolist()
     args = graph.args[: starts[-1]].tolist()
-    counted = [False, False, *[row.shape is None and len(row.signs) < 2 for row in graph.primitives]]
+    counted = [
+        False,
+        False,
+        *[row.shape is None and len(row.signs) < 2 for row in graph.primitives],
+    ]
     kinds, most = set(), len(graph) // LEAST_LANES
     for opcode, start, end in zip(opcodes, starts, starts[1:], strict=False):
         if counted[opcode]:
