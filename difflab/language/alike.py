@@ -41,13 +41,25 @@ Place = tuple[int, int]
 
 
 class _Step(NamedTuple):
-    """A node of a term: an operation, or without a row the element with a number."""
+    """A node of a term: an operation, or without a row the element with a number.
+
+    Attributes
+    ----------
+    slot : int
+        Its slot.
+    row : Primitive or None
+        What it applies, to the values in the slots `args`.
+    first, before, last, behind : int
+        The places where its text begins and ends.
+    """
 
     slot: int
     row: Primitive | None
     args: tuple[int, ...]
-    begin: Place
-    end: Place
+    first: int
+    before: int
+    last: int
+    behind: int
 
 
 class _Template(NamedTuple):
@@ -160,7 +172,7 @@ class AlikeTerms:
         slots, steps = [0] * len(made), []
         for node, (opcode, span) in enumerate(zip(made.opcode, made.spans, strict=True)):
             name, row = made.names.get(node, ""), made.primitive(node)
-            places = place(span >> 32), place(span & 0xFFFFFFFF)
+            places = *place(span >> 32), *place(span & 0xFFFFFFFF)
             if opcode == CONSTANT:
                 slots[node] = builder.constant(*made.constants[node])
             elif name in numbers:
@@ -199,13 +211,15 @@ class AlikeTerms:
         if not all(map(self._is_element, names[1:])):
             return 0
         emit, slots, elements = parser.builder.emit, template.slots.copy(), parser.elements
-        for slot, row, args, (first, before), (last, behind) in template.steps:
+        for slot, row, args, first, before, last, behind in template.steps:
             span = ends[first] + before, ends[last] + behind
             if row is None:
                 name = names[args[0]]
                 slots[slot] = elements.get(name) or self._element(name, span)
             elif len(args) == 2:  # most steps
                 slots[slot] = emit(row, (slots[args[0]], slots[args[1]]), (), span)
+            elif len(args) == 1:
+                slots[slot] = emit(row, (slots[args[0]],), (), span)
             else:
                 slots[slot] = emit(row, [slots[arg] for arg in args], (), span)
         last, behind = template.end

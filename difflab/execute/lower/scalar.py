@@ -245,6 +245,8 @@ def evaluated(function: Function, numbers: Sequence[float]) -> list[Any] | None:
             if row.shape is None:
                 if len(args) == 2:  # the usual case, in half the time
                     values[node] = called(row)(values[args[0]], values[args[1]])
+                elif len(args) == 1:
+                    values[node] = called(row)(values[args[0]])
                 else:
                     values[node] = called(row)(*[values[arg] for arg in args])
                 continue
