@@ -325,6 +325,8 @@ class Builder:
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""
+        if node in self.constants:
+            return True
         pending, left = [node], LONGEST_FIXED
         while pending and left:
             node, left = pending.pop(), left - 1
