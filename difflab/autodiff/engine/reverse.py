@@ -60,7 +60,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     dict of int to Masked
         The cotangents; sources that no seed depends on are absent.
     """
-    wanted, builder, spans = set(sources), sweep.builder, sweep.spans
+    wanted, builder = set(sources), sweep.builder
     active = sweep.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
         number: [start]
@@ -75,7 +75,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     heapify(order)
     while order:
         number = -heappop(order)
-        builder.span = spans[number]  # `Sweep.at`, written out
+        sweep.at(number)
         parts = arriving.pop(number)
         y_bar = parts[0] if len(parts) == 1 else accumulate(builder, parts)
         if y_bar.mask is not None:
