@@ -12,7 +12,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError
@@ -186,13 +186,8 @@ class AlikeTerms:
         if len(form) == 1 or (head := form[0] + form[1]) in self.templates:
             return
         if form in self.seen or self._follows(form, text.find(head, stop)):
-            self.templates[head] = None
-            if text.count(head, stop) >= _WORTH and not self.parser.builder.has_truths:
-                variables = frozenset(self.parser.scope.variables)
-                template = _template(type(self.parser), form, variables)
-                slots = None if template is None else self._slots(template)
-                if template is not None and slots is not None:
-                    self.templates[head] = template, slots
+            worth = text.count(head, stop) >= _WORTH
+            self.templates[head] = self._bound(form) if worth else None
         elif len(self.seen) < _FORMS:
             self.seen.add(form)
 
@@ -202,14 +197,23 @@ class AlikeTerms:
         found = _ELEMENT.split(self.parser.text[begin : begin + _LONGEST], len(form) // 2)
         return begin >= 0 and found[:-1] == before and found[-1].startswith(last)
 
-    def _slots(self, template: _Template) -> list[int] | None:
-        """Return the nodes of the slots, 0 for those that differ; None for values in arrays."""
-        scope, builder, slots = self.parser.scope, self.parser.builder, [0] * template.size
+    def _bound(self, form: tuple[str, ...]) -> tuple[_Template, list[int]] | None:
+        """Return a form's template and the nodes of its slots; None where there is none.
+
+        The slots of nodes that differ from term to term are 0.
+        """
+        scope, builder = self.parser.scope, self.parser.builder
+        kind: Any = type(self.parser)  # whose hash is the interpreter's: mypy takes an instance's
+        variables = frozenset(scope.variables)
+        template = None if builder.has_truths else _template(kind, form, variables)
+        if template is None:
+            return None
+        slots = [0] * template.size
         for slot, constant, name in template.leaves:
             slots[slot] = builder.constant(*constant) if constant else scope.nodes[name]
             if builder.shape(slots[slot]):
                 return None
-        return slots
+        return template, slots
 
     def _emitted(self, template: _Template, slots: list[int], position: int) -> int:
         """Emit a term and its sum with those before it; return where the next term begins.

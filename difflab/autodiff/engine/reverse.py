@@ -117,7 +117,7 @@ def _contributions(
     kind = type(rule)
     if y_bar.negated and kind is not Elementwise and kind is not LinearMap:
         y_bar = Masked(resolved(sweep.builder, y_bar))
-    if kind is Custom:
+    if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[kind]
     found: list[tuple[int, Masked]] = []
