@@ -143,12 +143,10 @@ class Builder:
         for row in graph.primitives:
             builder._opcode(row)
         builder.reducible = bytearray(np.array(builder.reducible_opcodes)[graph.opcode].tobytes())
-        for column, ids in (
-            (graph.param_ids, builder.param_ids),
-            (graph.shape_ids, builder.shape_ids),
-        ):
-            nonzero = np.flatnonzero(column)
-            ids.update(zip(nonzero.tolist(), column[nonzero].tolist(), strict=True))
+        shaped = graph.shape_ids.nonzero()[0]
+        builder.shape_ids = dict(
+            zip(shaped.tolist(), graph.shape_ids[shaped].tolist(), strict=True)
+        )
         builder.param_table = list(graph.param_table)
         builder.param_index = {params: i for i, params in enumerate(graph.param_table)}
         builder.shape_table = list(graph.shape_table)
@@ -327,6 +325,8 @@ class Builder:
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""
+        if node in self.constants:
+            return True
         pending, left = [node], LONGEST_FIXED
         while pending and left:
             node, left = pending.pop(), left - 1
@@ -463,7 +463,7 @@ class Builder:
             self.index[name] = node
         for node, (value, label) in graph.constants.items():
             self.index[(label, type(value), value, math.copysign(1.0, value))] = node
-        commutative = [False] * FIRST_ROW + [row.commutative for row in graph.primitives]
+        index, commutative = self.index, [False, False, *[r.commutative for r in graph.primitives]]
         ends = iter(graph.starts.tolist())
         args, last = graph.args.tolist(), next(ends)
         columns = zip(graph.opcode.tolist(), ends, graph.param_ids.tolist(), strict=True)
@@ -473,14 +473,16 @@ class Builder:
                 continue
             if params or end - first > 2:
                 operands = tuple(args[first:end])
-                self.index[_key(opcode, operands, self.param_table[params])] = node
+                if params:
+                    self.param_ids[node] = params
+                index[_key(opcode, operands, self.param_table[params])] = node
             elif end - first == 2:  # `_key`, written out
                 a, b = args[first], args[first + 1]
                 if a > b and commutative[opcode]:
                     a, b = b, a
-                self.index[(a << 31 | b) << 15 | opcode] = node
+                index[(a << 31 | b) << 15 | opcode] = node
             else:
-                self.index[args[first] << 15 | opcode] = node
+                index[args[first] << 15 | opcode] = node
 
 
 class KernelBuilder(Builder):

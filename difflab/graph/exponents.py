@@ -12,7 +12,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.graph.algebra import signs
 from difflab.graph.builder import Builder
-from difflab.graph.ir import Graph, Params
+from difflab.graph.ir import FIRST_ROW, Graph, Params
 from difflab.graph.rewrite import Args
 from difflab.primitives import absolute, add, divide, equal, power, subtract, where
 
@@ -29,8 +29,10 @@ def has_rounded_exponents(graph: Graph) -> bool:
     >>> has_rounded_exponents(dl.parse("x^(0.1 - 1)").graph)
     True
     """
+    if subtract not in graph.primitives:
+        return False
     exponents = graph.args[graph.starts[:-1][graph.applies(power)] + 1]
-    return bool(np.any(graph.applies(subtract)[exponents]))
+    return graph.primitives.index(subtract) + FIRST_ROW in graph.opcode[exponents].tolist()
 
 
 def quotient(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:

@@ -76,6 +76,8 @@ def simplified(
 
 def _exactly(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
     """Fold an operation on constants whose result is exact; None if it would be rounded."""
+    if args and builder.number(args[-1]) is None:  # mostly
+        return None
     if primitive is log and len(args) == 1:
         value, name = builder.constants.get(args[0], (0, None))
         if name == "e" or value == 1:

@@ -225,7 +225,7 @@ class Graph:
         marks = bytearray(len(self))
         for node in nodes:
             marks[node] = 1
-        users = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        users = np.arange(len(self)).repeat(self.starts[1:] - self.starts[:-1])
         for arg, user in zip(self.args.tolist(), users.tolist(), strict=True):
             if marks[arg]:
                 marks[user] = 1

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError
-from difflab.graph.ir import CONSTANT
+from difflab.graph.ir import Number
 from difflab.language.lexer import TokenKind
 from difflab.language.operators import PRIMITIVE
 from difflab.language.placing import indexed
@@ -34,6 +36,8 @@ SHORTEST = 30
 """Characters of a program in which as many terms may follow."""
 _FORMS = 16
 """Forms that are remembered; a program of more is no repetition."""
+_KEPT = 64
+"""Forms of programs whose templates are kept: a program is often parsed for several sizes."""
 _SIGNS = {"+": int(TokenKind.PLUS), "-": int(TokenKind.MINUS)}
 
 Place = tuple[int, int]
@@ -41,13 +45,25 @@ Place = tuple[int, int]
 
 
 class _Step(NamedTuple):
-    """A node of a term: an operation, or without a row the element with a number."""
+    """A node of a term: an operation, or without a row the element with a number.
+
+    Attributes
+    ----------
+    slot : int
+        Its slot.
+    row : Primitive or None
+        What it applies, to the values in the slots `args`.
+    first, before, last, behind : int
+        The places where its text begins and ends.
+    """
 
     slot: int
     row: Primitive | None
     args: tuple[int, ...]
-    begin: Place
-    end: Place
+    first: int
+    before: int
+    last: int
+    behind: int
 
 
 class _Template(NamedTuple):
@@ -59,8 +75,10 @@ class _Template(NamedTuple):
         The text before the index of each element, and how much of it is the element's name.
     tail : str
         The text after the last element.
-    slots : list of int
-        The nodes that are the same in every term, and slots for the others.
+    size : int
+        The number of slots, one for each node.
+    leaves : list of (int, (number, str or None) or None, str)
+        The slot of each node that is the same in every term, its constant, if it is one, its name.
     steps : list of _Step
         The other nodes in their order.
     end : Place
@@ -71,10 +89,60 @@ class _Template(NamedTuple):
 
     heads: list[tuple[str, int]]
     tail: str
-    slots: list[int]
+    size: int
+    leaves: list[tuple[int, tuple[Number, str | None] | None, str]]
     steps: list[_Step]
     end: Place
     result: int
+
+
+@lru_cache(maxsize=_KEPT)
+def _template(
+    parser: type[Parser], form: tuple[str, ...], variables: frozenset[str]
+) -> _Template | None:
+    """Return the template of a form; None if terms of it are left to the parser."""
+    literals, names = form[::2], form[1::2]
+    if _OTHER.search("".join(literals)):
+        return None
+    text, ends, slots = _slotted(literals)
+    try:
+        small = parser(text, variables)
+        small.read()
+    except DifflabError:  # an operator before the term gives it another meaning
+        return None
+    made = small.builder
+    if made.has_truths or made.param_ids or made.shape_ids:
+        return None
+
+    def place(position: int) -> Place:
+        number = bisect_right(ends, position) - 1
+        return number, position - ends[number]
+
+    leaves, steps = [], []
+    for node, span in enumerate(made.spans):
+        name, row = made.names.get(node, ""), made.primitive(node)
+        places = *place(span >> 32), *place(span & 0xFFFFFFFF)
+        if name in slots:
+            steps.append(_Step(node, None, (slots[name],), *places))
+        elif row is None:
+            leaves.append((node, made.constants.get(node), name))
+        else:
+            steps.append(_Step(node, row, made.arguments(node), *places))
+    result, _, right = small.outputs[0]
+    heads = [(before + name, len(name)) for before, name in zip(literals, names, strict=False)]
+    return _Template(heads, literals[-1], len(made), leaves, steps, place(right), result)
+
+
+def _slotted(literals: Sequence[str]) -> tuple[str, list[int], dict[str, int]]:
+    """Return a form with names for its elements, where each ends, and their numbers from 1."""
+    slot, text, ends = "element", literals[0], [0]
+    while any(slot in literal for literal in literals):
+        slot += "_"
+    for number, literal in enumerate(literals[1:], 1):
+        text += f"{slot}{number}"
+        ends.append(len(text))
+        text += literal
+    return text, ends, {f"{slot}{number}": number for number in range(1, len(ends))}
 
 
 class AlikeTerms:
@@ -88,7 +156,7 @@ class AlikeTerms:
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
-        self.templates: dict[str, _Template | None] = {}
+        self.templates: dict[str, tuple[_Template, list[int]] | None] = {}
         self.seen: set[tuple[str, ...]] = set()
         self.begin = 0
 
@@ -103,7 +171,7 @@ class AlikeTerms:
             bracket = text.find("[", position, position + _LONGEST) + 1
             head = text[position:bracket].lstrip(" ")
             template = self.templates.get(head)
-            after = template and self._emitted(template, bracket - len(head))
+            after = template and self._emitted(*template, bracket - len(head))
             if not after:
                 self.begin = position
                 return position
@@ -119,7 +187,7 @@ class AlikeTerms:
             return
         if form in self.seen or self._follows(form, text.find(head, stop)):
             worth = text.count(head, stop) >= _WORTH
-            self.templates[head] = self._template(form) if worth else None
+            self.templates[head] = self._bound(form) if worth else None
         elif len(self.seen) < _FORMS:
             self.seen.add(form)
 
@@ -129,53 +197,25 @@ class AlikeTerms:
         found = _ELEMENT.split(self.parser.text[begin : begin + _LONGEST], len(form) // 2)
         return begin >= 0 and found[:-1] == before and found[-1].startswith(last)
 
-    def _template(self, form: tuple[str, ...]) -> _Template | None:
-        """Return the template of a form; None if terms of it are left to the parser."""
-        literals, names = form[::2], form[1::2]
-        whole, slot = "".join(literals), "element"
-        if _OTHER.search(whole):
-            return None
-        while slot in whole:
-            slot += "_"
-        text, ends = literals[0], [0]
-        for number, literal in enumerate(literals[1:], 1):
-            text += f"{slot}{number}"
-            ends.append(len(text))
-            text += literal
+    def _bound(self, form: tuple[str, ...]) -> tuple[_Template, list[int]] | None:
+        """Return a form's template and the nodes of its slots; None where there is none.
+
+        The slots of nodes that differ from term to term are 0.
+        """
         scope, builder = self.parser.scope, self.parser.builder
-        try:
-            small = type(self.parser)(text, scope.variables)
-            small.read()
-        except DifflabError:  # an operator before the term gives it another meaning
+        kind: Any = type(self.parser)  # whose hash is the interpreter's: mypy takes an instance's
+        variables = frozenset(scope.variables)
+        template = None if builder.has_truths else _template(kind, form, variables)
+        if template is None:
             return None
-        made = small.builder
-        if made.has_truths or builder.has_truths or made.param_ids or made.shape_ids:
-            return None
+        slots = [0] * template.size
+        for slot, constant, name in template.leaves:
+            slots[slot] = builder.constant(*constant) if constant else scope.nodes[name]
+            if builder.shape(slots[slot]):
+                return None
+        return template, slots
 
-        def place(position: int) -> Place:
-            number = bisect_right(ends, position) - 1
-            return number, position - ends[number]
-
-        numbers = {f"{slot}{number}": number for number in range(1, len(ends))}
-        slots, steps = [0] * len(made), []
-        for node, (opcode, span) in enumerate(zip(made.opcode, made.spans, strict=True)):
-            name, row = made.names.get(node, ""), made.primitive(node)
-            places = place(span >> 32), place(span & 0xFFFFFFFF)
-            if opcode == CONSTANT:
-                slots[node] = builder.constant(*made.constants[node])
-            elif name in numbers:
-                steps.append(_Step(node, None, (numbers[name],), *places))
-            elif row is None:
-                slots[node] = scope.nodes[name]
-                if builder.shape(slots[node]):
-                    return None
-            else:
-                steps.append(_Step(node, row, made.arguments(node), *places))
-        result, _, right = small.outputs[0]
-        heads = [(before + name, len(name)) for before, name in zip(literals, names, strict=False)]
-        return _Template(heads, literals[-1], slots, steps, place(right), result)
-
-    def _emitted(self, template: _Template, position: int) -> int:
+    def _emitted(self, template: _Template, slots: list[int], position: int) -> int:
         """Emit a term and its sum with those before it; return where the next term begins.
 
         Nothing is emitted, and the result is 0, unless a sign follows.
@@ -198,14 +238,16 @@ class AlikeTerms:
             return 0
         if not all(map(self._is_element, names[1:])):
             return 0
-        emit, slots, elements = parser.builder.emit, template.slots.copy(), parser.elements
-        for slot, row, args, (first, before), (last, behind) in template.steps:
+        emit, slots, elements = parser.builder.emit, slots.copy(), parser.elements
+        for slot, row, args, first, before, last, behind in template.steps:
             span = ends[first] + before, ends[last] + behind
             if row is None:
                 name = names[args[0]]
                 slots[slot] = elements.get(name) or self._element(name, span)
             elif len(args) == 2:  # most steps
                 slots[slot] = emit(row, (slots[args[0]], slots[args[1]]), (), span)
+            elif len(args) == 1:
+                slots[slot] = emit(row, (slots[args[0]],), (), span)
             else:
                 slots[slot] = emit(row, [slots[arg] for arg in args], (), span)
         last, behind = template.end

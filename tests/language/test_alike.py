@@ -142,3 +142,19 @@ def test_a_template_is_made_where_four_more_terms_begin_alike(terms: int, made: 
     parser.read()
     assert parser.alike is not None
     assert any(parser.alike.templates.values()) == made
+
+
+def test_templates_are_kept_for_programs_of_the_same_variables() -> None:
+    texts = [
+        f"x: [{size}]\n" + " + ".join(f"cos(e*x[{i}])/x[{i + 1}]" for i in range(size - 1))
+        for size in (9, 8)
+    ]
+    _, second = map(dl.parse, texts)
+    kept = alike._template.cache_info()
+    assert dl.parse(texts[1]) == second
+    assert alike._template.cache_info().misses == kept.misses
+    point = [1.0] * 8
+    assert second(point) == pytest.approx(7 * np.cos(np.e), rel=1e-15)
+    given = dl.parse(texts[1], variables=["e"])
+    assert given.inputs == ("e", "x")
+    assert given(0.5, point) == pytest.approx(7 * np.cos(0.5), rel=1e-15)

@@ -104,9 +104,12 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
     """
     if len(parts) == 1:
         return parts[0]
-    mask = parts[0].mask
-    # The same node, or the same object.
-    shared = all(part.mask is mask or (type(mask) is int and part.mask == mask) for part in parts)
+    mask, shared, clean = parts[0].mask, True, True
+    for part in parts:
+        clean = clean and part.clean
+        # The same node, or the same object.
+        if part.mask is not mask and (type(mask) is not int or part.mask != mask):
+            shared = False
     terms = parts if shared else [Masked(resolved(writer, part)) for part in parts]
     whole: list[Masked] = []
     scattered: list[Masked] = []
@@ -125,7 +128,7 @@ def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
             operands = (term.value, total) if negated else (total, term.value)
             total, negated = writer.emit(subtract, operands), False
     if shared:
-        return Masked(total, mask, all(part.clean for part in parts), negated)
+        return Masked(total, mask, clean, negated)
     return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 

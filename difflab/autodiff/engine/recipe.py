@@ -114,6 +114,8 @@ class Recipe:
             if len(operands) == 2:  # most steps
                 first, second = operands
                 slots.append(builder.emit(row, (slots[first], slots[second]), params))
+            elif len(operands) == 1:
+                slots.append(builder.emit(row, (slots[operands[0]],), params))
             else:
                 slots.append(builder.emit(row, [slots[operand] for operand in operands], params))
         return slots[self.result]

@@ -16,7 +16,7 @@ from difflab.autodiff.engine.masked import Masked, accumulate, both, moved, reso
 from difflab.autodiff.engine.sweep import Sweep, element_origins, filled, packed, spread, unit
 from difflab.core.primitive import ByArgument, Custom, Elementwise, LinearMap, Select
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, INPUT
+from difflab.graph.ir import INPUT
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, scatter
 
@@ -25,19 +25,22 @@ def by_reverse(function: Function) -> tuple[Sweep, Node]:
     """Return the entries of the Jacobian, packed, by one reverse sweep per output element."""
     sweep = Sweep(function)
     bars: list[Node] = []
-    for number, key in element_origins(sweep.builder, function.outputs):
-        seed = unit(sweep, sweep.builder.shape(number), key)
-        bars += cotangents(sweep, {number: seed}, function.input_nodes)
+    origins = element_origins(sweep.builder, function.outputs)
+    for number, key in origins:
+        seed, alone = unit(sweep, sweep.builder.shape(number), key), len(origins) == 1
+        bars += cotangents(sweep, {number: seed}, function.input_nodes, alone=alone)
     return sweep, packed(sweep, bars)
 
 
-def cotangents(sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int]) -> list[Node]:
+def cotangents(
+    sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int], *, alone: bool = False
+) -> list[Node]:
     """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
     found, builder = {}, sweep.builder
     for number, bar in pull_back(sweep, seeds, sources).items():
         sweep.at(number)
         found[number] = Node(builder, resolved(builder, bar))
-    return filled(sweep, found, sources)
+    return filled(sweep, found, sources, alone=alone)
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Masked]:
@@ -57,7 +60,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     dict of int to Masked
         The cotangents; sources that no seed depends on are absent.
     """
-    wanted, builder, opcode = set(sources), sweep.builder, sweep.opcode
+    wanted, builder = set(sources), sweep.builder
     active = sweep.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
         number: [start]
@@ -84,8 +87,6 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
             y_bar = Masked(resolved(builder, y_bar))
         if number in wanted:
             found[number] = y_bar
-        if opcode[number] < FIRST_ROW:
-            continue
         for arg, part in _contributions(sweep, number, y_bar, active):
             known = arriving.get(arg)
             if known is None:
@@ -110,12 +111,15 @@ def _contributions(
     sweep: Sweep, number: int, y_bar: Masked, active: bytearray
 ) -> list[tuple[int, Masked]]:
     """Return the contributions of a node's cotangent to those of its active arguments."""
-    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
-    if y_bar.negated and not isinstance(rule, Elementwise | LinearMap):
+    rule = sweep.rules[sweep.opcode[number]]
+    if rule is None:  # an input or a constant
+        return []
+    kind = type(rule)
+    if y_bar.negated and kind is not Elementwise and kind is not LinearMap:
         y_bar = Masked(resolved(sweep.builder, y_bar))
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
-    pull = _PULLS[type(rule)]
+    pull = _PULLS[kind]
     found: list[tuple[int, Masked]] = []
     args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
     for position, arg in enumerate(args):

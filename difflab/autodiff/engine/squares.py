@@ -61,11 +61,12 @@ def squares_once(function: Function) -> Function:
     graph = function.graph
     if power not in graph.primitives or multiply not in graph.primitives:
         return function
-    products, powers = (graph.starts[:-1][graph.applies(row)] for row in (multiply, power))
+    products = graph.starts[:-1][graph.applies(multiply)]
     bases = graph.args[products]
     products_of = set(bases[bases == graph.args[products + 1]].tolist())
     if not products_of:
         return function
+    powers = graph.starts[:-1][graph.applies(power)]
     twos = {node for node, (value, _) in graph.constants.items() if value == 2}
     pairs = zip(graph.args[powers].tolist(), graph.args[powers + 1].tolist(), strict=True)
     written = any(base in products_of and exponent in twos for base, exponent in pairs)

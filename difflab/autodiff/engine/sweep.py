@@ -47,6 +47,8 @@ class Sweep:
         self.resolves = resolves
         self.graph: Graph = with_sums_of_squares(function) if squares else function.graph
         self.builder = Builder.continuing(self.graph)
+        # Inputs and constants, whose opcodes come first, have no rule.
+        self.rules = [None, None, *[row.rule for row in self.graph.primitives]]
         self.opcode: list[int] = self.graph.opcode.tolist()
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()
@@ -86,20 +88,18 @@ class Sweep:
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
         found = template(rule_map, len(args), exponent)
+        if found.passes and not part.clean:
+            return part
         builder, multiple = self.builder, found.magnitude
         if part.negated and multiple is None:
             part = Masked(resolved(builder, part))
         if part.mask is None and multiple is not None:
             value = multiple.stamp(builder, part.value, number, args)
-            made = Masked(value, negated=part.negated is (multiple is found))
+            if part.negated is not (multiple is found):
+                return Masked(value)
+            made = Masked(value, None, False, True)
             # The negative of a number or of a difference is one.
-            return (
-                Masked(resolved(builder, made))
-                if made.negated and builder.reducible[value]
-                else made
-            )
-        if found.passes and not part.clean:
-            return part
+            return Masked(resolved(builder, made)) if builder.reducible[value] else made
         value = found.stamp(builder, part.value, number, args)
         if part.mask is None:
             return Masked(value)
@@ -140,10 +140,16 @@ def spread(node: Node, shape: tuple[int, ...]) -> Node:
     return Node(node.builder, node.builder.spread(node.id, shape))
 
 
-def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
-    """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
+def filled(
+    sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int], *, alone: bool = False
+) -> list[Node]:
+    """Return tangents or cotangents of the shapes of nodes; zeros where none is found.
+
+    Sweeps that are not `alone` append 0 in any case: the next ones, which may use it, find it.
+    """
     builder, shape = sweep.builder, sweep.graph.shape
-    zero = builder.constant(0)
+    complete = alone and len(found) == len(numbers)
+    zero = -1 if complete else builder.constant(0)
     ids = [found[number].id if number in found else zero for number in numbers]
     pairs = zip(ids, map(shape, numbers), strict=True)
     return [Node(builder, builder.spread(*pair)) for pair in pairs]

@@ -149,6 +149,8 @@ class _Scheduler:
         self.spare = len(self.graph)
         self.found: dict[Any, int] = {}
         self.same: dict[int, int] = {}
+        rows = self.graph.primitives
+        self.multiplication = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in order; the schedule is complete when the iterator is exhausted."""
@@ -156,7 +158,9 @@ class _Scheduler:
         rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]
         all_args, ends = tuple(graph.args.tolist()), graph.starts.tolist()
-        columns = zip(graph.opcode.tolist(), graph.param_ids.tolist(), strict=True)
+        opcodes = graph.opcode.tolist()
+        repeats = power in rows and self._repeats(opcodes, all_args, ends)
+        columns = zip(opcodes, graph.param_ids.tolist(), strict=True)
         for node, (opcode, param) in enumerate(columns):
             if opcode < FIRST_ROW:
                 if opcode == CONSTANT:
@@ -170,13 +174,24 @@ class _Scheduler:
                 known[node] = _folded(row, [known[arg] for arg in args])
             elif row is power and known.get(args[1]) in _PRODUCTS:
                 yield from self._product(node, args)
-            elif (first := found.setdefault((opcode, args, param), node)) == node:
+            elif not repeats or (first := found.setdefault((opcode, args, param), node)) == node:
                 yield node, row, args, params[param]
             else:
                 same[node] = first
         self.schedule.outputs.extend(
             same.get(node, node) for node in self.schedule.function.outputs
         )
+
+    def _repeats(self, opcodes: list[int], all_args: tuple[int, ...], ends: list[int]) -> bool:
+        """Whether powers may repeat a product: nodes of a graph differ, but two are of one base."""
+        powers = self.graph.primitives.index(power) + FIRST_ROW
+        bases = [
+            all_args[first]
+            for opcode, first in zip(opcodes, ends, strict=False)
+            if opcode == powers
+            or (opcode == self.multiplication and all_args[first] == all_args[first + 1])
+        ]
+        return len(set(bases)) < len(bases)
 
     def _product(self, node: int, args: tuple[int, ...]) -> Iterator[Step]:
         """Write a small power as products, or the reciprocal as a quotient."""
@@ -194,9 +209,8 @@ class _Scheduler:
         yield from self._multiply(node, factors)
 
     def _multiply(self, node: int, factors: tuple[int, int]) -> Iterator[Step]:
-        rows = self.graph.primitives  # so that equal products of the graph match
-        opcode = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
-        return self._step(node, (opcode, factors, 0), multiply, factors)
+        # The key of a product of the graph, so that equal ones match.
+        return self._step(node, (self.multiplication, factors, 0), multiply, factors)
 
     def _step(self, node: int, key: Any, row: Primitive, args: tuple[int, ...]) -> Iterator[Step]:
         """Yield a step unless an equal one exists."""

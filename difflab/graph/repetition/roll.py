@@ -61,7 +61,7 @@ def rolled(function: Function, least: int | None = None) -> Function:
     graph = function.graph
     if least is None:
         least = LEAST_NODES if any(function.input_shapes) else LEAST_OF_NUMBERS
-    if len(graph) < least or _kinds(graph) * LEAST_LANES > len(graph):
+    if len(graph) < least or _varied(graph):
         return function
     sums = chains(graph, function.outputs)
     found = classes(function, sums, LEAST_LANES)
@@ -72,19 +72,26 @@ def rolled(function: Function, least: int | None = None) -> Function:
     return result if enough else function
 
 
-def _kinds(graph: Graph) -> int:
-    """Return a lower bound of the number of classes: of one class are also the arguments' rows.
+def _varied(graph: Graph) -> bool:
+    """Whether the first nodes are of so many kinds that the classes hold too few nodes on average.
 
-    It takes a tenth of the time of the search. Additions may be inside a long sum, which is one.
+    Nodes of one class apply one row to arguments of the same rows. The search takes far longer.
+    Additions may be inside a long sum, which is one node.
     """
-    counted = graph.matching(lambda row: row.shape is None and len(row.signs) < 2)
-    nodes = (counted & graph.scalars()).nonzero()[0]
-    opcodes, sizes = graph.opcode.astype(np.int64), np.diff(graph.starts)[nodes]
-    kinds = opcodes[nodes]
-    for position in range(min(int(sizes.max(initial=0)), 2)):
-        places = np.where(sizes > position, graph.starts[nodes] + position, 0)
-        kinds = kinds * (len(graph.primitives) + FIRST_ROW) + opcodes[graph.args[places]]
-    return len(set(kinds.tolist()))
+    opcodes, starts = graph.opcode[:LEAST_NODES].tolist(), graph.starts[: LEAST_NODES + 1].tolist()
+    args = graph.args[: starts[-1]].tolist()
+    counted = [
+        False,
+        False,
+        *[row.shape is None and len(row.signs) < 2 for row in graph.primitives],
+    ]
+    kinds, most = set(), len(graph) // LEAST_LANES
+    for opcode, start, end in zip(opcodes, starts, starts[1:], strict=False):
+        if counted[opcode]:
+            kinds.add((opcode, opcodes[args[start]], opcodes[args[end - 1]]))
+            if len(kinds) > most:
+                return True
+    return False
 
 
 def _operations(function: Function) -> int:

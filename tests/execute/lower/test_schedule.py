@@ -30,3 +30,18 @@ def test_sums_over_arrays_are_no_scalar_program() -> None:
     f = dl.trace(lambda x: np.sum(np.sin(x)), np.ones(3))
     with pytest.raises(UnsupportedError, match="arrays"):
         ScalarProgram.of(f)
+
+
+@pytest.mark.parametrize(
+    ("text", "products"),
+    [
+        ("sin(x*x) + cos(x^2)", 1),
+        ("cos(x^2) + exp(x^3) + sin(x^4)", 3),
+        ("x^2 + y^2 + sin(y*x)", 3),
+        ("sin(x^2)*sin(x*x) + y*x^-1", 3),
+    ],
+)
+def test_products_of_powers_are_computed_once(text: str, products: int) -> None:
+    steps = Schedule.of(dl.parse(text)).steps
+    assert [step.row.name for step in steps].count("multiply") == products
+    assert len({(step.row, step.args) for step in steps}) == len(steps)
