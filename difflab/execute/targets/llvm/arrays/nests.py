@@ -16,6 +16,7 @@ from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
 from difflab.lower.nests import (
     COPY,
     GATHER,
+    IN_ORDER,
     SCATTER,
     Instruction,
     Ref,
@@ -68,6 +69,9 @@ class Vector(OperationWriter):
         How many points.
     again : int
         How many of them, the first ones, were computed before: nothing is accumulated there.
+    sums : dict of int to str
+        The values of sums in order, by the index of the instruction; those after the vector replace
+        them.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Vector(OperationWriter):
         start: str,
         width: int,
         again: int,
+        sums: dict[int, str],
     ) -> None:
         super().__init__(routine.functions, width, routine.lines)
         self.routine = routine
@@ -86,18 +91,22 @@ class Vector(OperationWriter):
         self.operands = operands
         self.start = start
         self.again = again
+        self.sums = sums
 
     def write(self) -> None:
         """Write the instructions."""
         for place, step in enumerate(self.steps):
             read = step.args if step.lookup is None else step.args[:1]
             keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
+            if step.name == IN_ORDER:
+                self._add_in_order(place, step, [self.number(key) for key in keys])
+                continue
             if step.name in (COPY, GATHER, SCATTER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
             if (place, 0) in self.operands:
-                self._put(step, self.operands[place, 0])
+                self._put(step, self.operands[place, 0], self.number(step.out.root))
 
     def _key(self, place: int, slot: int, ref: Ref) -> Any:
         """Return the key of an operand's value, which is loaded once."""
@@ -117,6 +126,17 @@ class Vector(OperationWriter):
         """Return a new name."""
         return self.routine.name()
 
+    def _add_in_order(self, place: int, step: Instruction, terms: Sequence[str]) -> None:
+        """Add terms to a sum lane after lane, or to a sum in each lane."""
+        if place not in self.sums:
+            for term in terms:
+                self._put(step, self.operands[place, 0], term)
+            return
+        for lane in range(self.again, self.width):
+            for term in terms:
+                one = self.routine.lanes(term, self.width, lane, 1) if self.width > 1 else term
+                self.sums[place] = self.routine.joined("add", self.sums[place], one, 1)
+
     # --- memory -----------------------------------------------------------------------------
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
@@ -125,9 +145,8 @@ class Vector(OperationWriter):
             return self.routine.moved(pointer, int(self.start) + lane, stride)
         return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
 
-    def _put(self, step: Instruction, operand: PointerOperand) -> None:
+    def _put(self, step: Instruction, operand: PointerOperand, number: str) -> None:
         """Store a result, or accumulate it into the stored value."""
-        number = self.number(step.out.root)
         if operand.table:  # of a scatter: one point, as indices may repeat
             position = self.routine.position(self._at(operand.table, 1))
             place = self.routine.moved(operand.pointer, position, operand.stride)
@@ -225,7 +244,7 @@ class Nest:
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or step.lookup is not None:
             return []
-        if step.name != COPY and not _plain(step):
+        if step.name == IN_ORDER or (step.name != COPY and not _plain(step)):
             return []
         strides = [ref.squeezed(step.domain).strides for ref in (step.out, *step.args)]
         how = self.routine, step, self.domain, strides, self.axes[-1]
@@ -291,16 +310,27 @@ class Nest:
             key: PointerOperand(pointer, self._inner_stride(*key), self._table(*key, pointers))
             for key, pointer in pointers.items()
         }
-        done = 0
+        sums = {
+            place: self.routine.load(pointers[place, 0])
+            for place, step in enumerate(self.steps)
+            if step.name == IN_ORDER and operands[place, 0].stride == 0
+        }
+        done, last, kinds = 0, whole * width, ["double"] * len(sums)
         if whole > STRAIGHT or (whole > 1 and whole * len(self.steps) > LONG):
-            for counter in self.routine.loop(0, whole * width, width):
-                self._vector(operands, counter, width)
-            done = whole * width
+            loop = self.routine.carrying_loop(0, last, width, [*sums.values()], kinds)
+            with loop as (counter, names, after):
+                inside = dict(zip(sums, names, strict=True))
+                self._vector(operands, counter, width, inside)
+                after += inside.values()
+            sums, done = inside, last
         while done + width <= size:
-            self._vector(operands, str(done), width)
+            self._vector(operands, str(done), width, sums)
             done += width
         if done < size:
-            self._vector(operands, str(size - width), width, again=done - (size - width))
+            again = done - (size - width)
+            self._vector(operands, str(size - width), width, sums, again)
+        for place, total in sums.items():
+            self.routine.store(total, pointers[place, 0])
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
@@ -318,9 +348,10 @@ class Nest:
         operands: dict[tuple[int, int], PointerOperand],
         start: str,
         width: int,
+        sums: dict[int, str],
         again: int = 0,
     ) -> None:
-        Vector(self.routine, self.steps, operands, start, width, again).write()
+        Vector(self.routine, self.steps, operands, start, width, again, sums).write()
 
 
 def _plain(step: Instruction) -> bool:
