@@ -71,6 +71,23 @@ class Write(NamedTuple):
         same = self.out.strides == other.out.strides and period > 0
         return stores and same and (self.out.offset - other.out.offset) % period != 0
 
+    def follows(self, other: Write) -> bool:
+        """Whether it adds to elements after the other writes them, point by point along one axis.
+
+        Examples
+        --------
+        >>> first = Write(Ref(0, 1, (1,)), Access(1, 8), False)
+        >>> Write(Ref(0, 0, (1,)), Access(0, 7), True).follows(first)
+        True
+        >>> Write(Ref(0, 2, (1,)), Access(2, 9), True).follows(first)
+        False
+        """
+        if not self.reached.meets(other.reached):
+            return True
+        same = self.out.strides == other.out.strides and len(self.out.strides) == 1
+        ahead = self.out.offset <= other.out.offset
+        return self.accumulates and same and ahead and self.out.strides[0] > 0
+
 
 class OpenNest:
     """The writes and reads of a nest to which more instructions may be added.
@@ -103,8 +120,9 @@ class OpenNest:
     def shares(self, step: Instruction) -> bool:
         """Whether an instruction can share the nest without changing its result."""
         own, others = Write.of(step), self.written.get(step.out.root, ())
-        interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
-        if not interleaved and not self.is_apart(step):
+        unread = step.out.root not in self.read
+        ordered = all(map(own.interleaves, others)) or all(map(own.follows, others))
+        if not (unread and ordered) and not self.is_apart(step):
             return False
         if step.lookup is not None and step.args[0].root in self.written:
             return False

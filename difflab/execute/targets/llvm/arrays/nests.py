@@ -92,6 +92,7 @@ class Vector(OperationWriter):
         self.start = start
         self.again = again
         self.sums = sums
+        self.accumulated = {step.out.root for step in steps if step.into}
 
     def write(self) -> None:
         """Write the instructions."""
@@ -152,7 +153,7 @@ class Vector(OperationWriter):
             place = self.routine.moved(operand.pointer, position, operand.stride)
             self._join(step, number, place, 1)
             return
-        if not step.into or not self.again:
+        if not self.again or step.out.root not in self.accumulated:
             self._put_lanes(step, operand, number, 0, self.width)
             return
         for start, width in pieces(self.width - self.again, self.width):
