@@ -192,11 +192,7 @@ class Vector(OperationWriter):
             self.operands[place, 0] for place in window if self.steps[place].out.offset == first
         )
         for start, width in pieces(new, self.width):
-            part = (
-                total
-                if width == self.width
-                else self.routine.lanes(total, self.width, start, width)
-            )
+            part = self.routine.lanes(total, self.width, start, width)
             self.routine.store(part, self._at(pointer, stride, self.again + start), width)
 
     def _put_lanes(
@@ -403,9 +399,9 @@ class Nest:
         found: dict[int, str] = {}
         for place, offset in offsets.items():
             ahead = offset - offsets[first]
-            if ahead:
+            if ahead and place != window[0]:
                 found[place] = self.routine.spread("-0.0", width)
-            if ahead and place == window[0]:
+            elif ahead:
                 there = [self.routine.moved(pointers[first, 0], lane) for lane in range(ahead)]
                 lanes = ["-0.0"] * (width - ahead) + list(map(self.routine.load, there))
                 found[place] = self.routine.together(lanes)
