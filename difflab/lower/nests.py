@@ -227,7 +227,7 @@ class View(NamedTuple):
 
 # --- instructions --------------------------------------------------------------------------------
 
-COPY, GATHER, SCATTER = "copy", "gather", "scatter"
+COPY, GATHER, SCATTER, IN_ORDER = "copy", "gather", "scatter", "sum_in_order"
 RECURRENCES = {"cumsum": "add", "cumprod": "multiply", "linear_recurrence": ""}
 """How the rows that accumulate along the last axis of a nest join a term to the value before."""
 
@@ -265,8 +265,9 @@ class Instruction(NamedTuple):
     Attributes
     ----------
     name : str
-        A universal function of NumPy, one of `RECURRENCES`, `COPY`, `GATHER` or `SCATTER`, or the
-        row that is called.
+        A universal function of NumPy, one of `RECURRENCES`, `COPY`, `GATHER`, `SCATTER` or
+        `IN_ORDER`, which adds its operands to the result one after the other, point by point in
+        ascending order; or the row that is called.
     domain : tuple of int
         The sizes of the nest.
     out : Ref

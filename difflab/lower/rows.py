@@ -1,6 +1,7 @@
 """Loop nests of the rows that move elements, sum or multiply: stated once, for every emitter.
 
-A result begins as zeros where nests accumulate into it, or leave elements out.
+A result begins as zeros where nests accumulate into it, or leave elements out; that of a sum in
+order as -0, to which its first term is added without rounding or change of sign.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from difflab.core.primitive import Primitive
 from difflab.lower.nests import (
     COPY,
     GATHER,
+    IN_ORDER,
     SCATTER,
     Instruction,
     Lookup,
@@ -134,13 +136,48 @@ _Nests = Callable[..., Iterator[Instruction] | Sequence[Instruction]]
 def _in_order(
     out: View, *operands: View, places: Sequence[Any], length: int
 ) -> Iterator[Instruction]:
-    """Copy the terms in their order, and keep the last of their running sums."""
+    """Add up parts whose terms alternate; those of other parts are copied in their order before."""
     *parts, terms = operands
-    yield from placed(terms, parts, [(Ellipsis, place) for place in places])
-    count = math.prod(out.shape)
-    lead = (count,) if count > 1 else ()
-    last = View.whole(out.ref.root, (*lead, 1)).broadcast((*lead, length))
-    yield recurrence("cumsum", last, View.whole(terms.ref.root, last.shape), axis=-1)
+    rounds = _alternating(places, length)
+    if rounds is None:
+        yield from placed(terms, parts, [(Ellipsis, place) for place in places])
+        parts, rounds = [terms], [([0], 0, length)]
+    sums = out.inserted(len(out.shape))
+    for numbers, first, count in rounds:
+        domain = (*out.shape, count)
+        args = [
+            parts[number].stretch(-1, first, 1, count).broadcast(domain).ref for number in numbers
+        ]
+        yield Instruction(IN_ORDER, domain, sums.broadcast(domain).ref, tuple(args), "add")
+
+
+def _alternating(places: Sequence[Any], length: int) -> list[tuple[list[int], int, int]] | None:
+    """Return the order of a sum's terms as rounds, each adding one term of some parts.
+
+    A list of parts, the first of their terms and the number of rounds follow each other; None if
+    the terms of the parts do not alternate.
+
+    Examples
+    --------
+    >>> _alternating([(0, 1, 1), (1, 6, 2), (2, 6, 2)], 6)
+    [([0], 0, 1), ([1, 2], 0, 2), ([1], 2, 1)]
+    >>> _alternating([(0, 2, 1), (3, 1, -1)], 4) is None
+    True
+    """
+    ranges = [range(length)[slice(*place)] for place in places]
+    order = sorted(range(len(places)), key=lambda number: ranges[number].start)
+    found, begin = [], 0
+    while order:
+        step = max(ranges[order[0]].step, 1)
+        numbers, order = order[:step], order[step:]
+        total = sum(len(ranges[number]) for number in numbers)
+        whole = range(begin, begin + total)
+        if [ranges[number] for number in numbers] != [whole[k::step] for k in range(step)]:
+            return None
+        count, more = divmod(total, step)
+        found += [(numbers, 0, count), (numbers[:more], count, 1)]
+        begin += total
+    return [each for each in found if each[0] and each[2]]
 
 
 _ROWS: Mapping[Primitive, _Nests] = {
@@ -163,7 +200,7 @@ _ROWS: Mapping[Primitive, _Nests] = {
 """The nests of each row, of its result, its operands and its parameters.
 
 The last operand of `put` and `take` is the table of indices; that of `sum_in_order` is memory for
-the terms of each sum, side by side.
+the terms of each sum, side by side, where they do not alternate.
 """
 LOWERED = _ROWS.keys()
 """The rows that have nests."""

@@ -44,6 +44,8 @@ FORMS = {
     "max({}, {})": np.maximum,
     "abs({})": np.abs,
 }
+EXACT = {"({} + {})", "({} - {})", "({} * {})", "({} / (2 + {}^2))", "max({}, {})", "abs({})"}
+"""Forms that every target rounds alike."""
 NODES = (400, 3_200)
 """Nodes that differ from term to term, together; from `LEAST_NODES` on repetition is looked for."""
 RELATIVE = 1e-12
@@ -101,6 +103,11 @@ def _values(tree: Tree, x: Any, s: float, terms: int) -> Any:
     return FORMS[kind](*[_values(part, x, s, terms) for part in rest])
 
 
+def _exact(tree: Tree) -> bool:
+    """Whether a term, and its derivatives by x, have the same bits in every target."""
+    return tree[0] in ("x", "c") or (tree[0] in EXACT and all(map(_exact, tree[1:])))
+
+
 def _varying(tree: Tree) -> int:
     """Return how many nodes of a term differ from those of other terms."""
     if tree[0] not in FORMS:
@@ -153,6 +160,9 @@ def _check(program: _Program) -> None:
         close(gradient, expected, atol=RELATIVE * np.abs(expected).max(initial=1.0))
         close(batch[0][number], value, atol=RELATIVE * np.sum(np.abs(terms)))
         close(batch[1][number], gradient, atol=RELATIVE * np.abs(expected).max(initial=1.0))
+    if all(_exact(tree) for tree in (program.tree, program.other) if tree is not None):
+        in_order = dl.compile(dl.value_and_gradient(f), "numpy", packed=True)
+        _assert_same_bits(in_order(points[-1]), first, program)
     for _ in range(FEWEST_CALLS + 1):
         fast(points[-1])
     workers.finish()

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from difflab.core.primitive import Primitive
 from difflab.graph.ir import Shape
-from difflab.lower.nests import RECURRENCES, SCATTER, Instruction, Ref, View, require_inside
+from difflab.language.printers.expressions import ANYTHING, ATOM
+from difflab.lower.nests import COPY, IN_ORDER, SCATTER, Instruction, Ref, View, require_inside
 from difflab.lower.rows import LOWERED, nests
 from difflab.primitives import constant_array, matmul, put, sum_, sum_in_order, take
 from difflab.primitives.movement import indices
@@ -72,20 +73,16 @@ def lowered(printer: StraightLinePrinter, node: int, row: Primitive) -> None:
     sizes = {view.ref.root: math.prod(view.shape) for view in (out, *operands)}
     for step in steps:
         require_inside(step, sizes)
-    total, terms = not shape and row in (sum_, matmul), ""
+    total, terms = not shape and row in (sum_, sum_in_order, matmul), ""
     kind = steps[-1].name if steps else ""
     if kind == "multiply":  # the innermost loop adds up
         steps = [steps[0].innermost(len(steps[0].domain) - len(operands[1].shape[-2:]))]
-    elif kind in RECURRENCES:
-        *gathered, last = steps
-        total = not shape and len(children) == 1
-        if total:  # the argument has the terms
-            steps = [last._replace(args=(operands[0].ref,))]
-        else:
-            terms, steps = printer.fresh.numbered("t"), [last]
-            printer.add(printer.array(terms, math.prod(operands[-1].shape)))
-            for step in gathered:
-                _written(printer, node, step, terms)
+    elif kind == IN_ORDER and steps[0].name == COPY:
+        *copies, last = steps
+        terms, steps = printer.fresh.numbered("t"), [last]
+        printer.add(printer.array(terms, math.prod(operands[-1].shape)))
+        for step in copies:
+            _written(printer, node, step, terms)
     name = printer.result_name(node)
     if total:
         printer.carry(name, printer.number(0.0, None), None)
@@ -121,19 +118,22 @@ def _written(
         read, written = (counters, looked_up) if step.name == SCATTER else (looked_up, counters)
     loops = list(zip(counters, step.domain, strict=True))
     target = name if total else printer.at(name, _affine(step.out), written)
-    sign = "+=" if step.into or step.name in RECURRENCES else "="
+    several = step.name == IN_ORDER and len(step.args) > 1
+    sign = "+=" if step.into and not several else "="
+    need = ATOM if several else printer.added if step.into else ANYTHING
     factors = []
     for ref in step.args[:1] if step.lookup is not None else step.args:
         if ref.root == _BESIDE:
             factors.append(printer.at(terms, _affine(ref), read))
         elif printer.graph.shape(children[ref.root]):
             place = printer.place(_affine(ref), read)
-            factors.append(printer.at_place(children[ref.root], place, sign))
+            factors.append(printer.at_place(children[ref.root], place, need))
         else:
             factors.append(printer.expression(children[ref.root]))
             if step.domain == (1,):
                 loops, target = [], printer.element(name, step.out.offset)
-    printer.loops(loops, target, sign, " * ".join(factors))
+    value = " + ".join([target, *factors]) if several else " * ".join(factors)
+    printer.loops(loops, target, sign, value)
 
 
 def _affine(ref: Ref) -> tuple[int, Shape]:

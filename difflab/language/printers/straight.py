@@ -293,11 +293,11 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             (node,) = self.view.children[node]
         return super().describe(node)
 
-    def at_place(self, node: int, place: str, sign: str = "=") -> str:
+    def at_place(self, node: int, place: str, need: int = ANYTHING) -> str:
         """Return the element of an array at an index, a name's or an expression."""
         if node in self.names:
             return self.element(self.names[node], place)
-        return self.computed_at(node, place, ANYTHING if sign == "=" else self.added)
+        return self.computed_at(node, place, need)
 
     def computed_at(self, node: int, place: str, need: int = ANYTHING) -> str:
         """Return the expression of an element, in those of the arrays that have names."""

@@ -299,14 +299,14 @@ class _Expansion:
 
     def _lowered(self, op: Op, row: Primitive, params: dict[str, Any]) -> None:
         """Write the nests of a row, on zeros where they accumulate or leave elements out."""
-        operands = self._read(op)
+        operands, zero = self._read(op), 0.0
         if row is sum_in_order:
-            terms = (*op.shape, params["length"])
+            terms, zero = (*op.shape, params["length"]), -0.0
             operands.append(self._made(self.lowering.unused(), terms, FLOAT))
         out = self._made(op.number, op.shape, op.dtype)
         steps = nests(row, params, out, operands)
         if row is diag or any(step.into for step in steps):
-            self._fill(op.number, 0, math.prod(op.shape), 0.0)
+            self._fill(op.number, 0, math.prod(op.shape), zero)
         self._add(steps)
 
     def _control(self, op: Op, name: str, control: Control) -> None:

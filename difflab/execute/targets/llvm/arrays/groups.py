@@ -29,6 +29,11 @@ from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
 
 # --- instructions that may share a nest: none writes values that another reads at other points ---
 
+FARTHEST = 2
+"""Elements between writes that are added up in registers: the width of the narrowest vectors."""
+FEWEST = 32
+"""Points from which they are: vectors are whole, and writes farther apart do not overlap."""
+
 
 class Access(NamedTuple):
     """The range of elements that an operand accesses, as the first and the last."""
@@ -71,9 +76,36 @@ class Write(NamedTuple):
         same = self.out.strides == other.out.strides and period > 0
         return stores and same and (self.out.offset - other.out.offset) % period != 0
 
+    def joins(self, others: Sequence[Write]) -> bool:
+        """Whether it can be added in registers to what the others write to the same elements.
+
+        The first one of them stores, and all lie along one axis, at most `FARTHEST` elements apart.
+
+        Examples
+        --------
+        >>> stored = Write(Ref(0, 1, (1,)), Access(1, 40), False)
+        >>> Write(Ref(0, 0, (1,)), Access(0, 39), True).joins([stored])
+        True
+        >>> Write(Ref(0, 9, (1,)), Access(9, 48), True).joins([stored])
+        False
+        """
+        same = [other for other in others if self.reached.meets(other.reached)]
+        return not same or (
+            self.accumulates
+            and not same[0].accumulates
+            and all(other.out.strides == self.out.strides == (1,) for other in same)
+            and all(abs(other.out.offset - self.out.offset) <= FARTHEST for other in same)
+            and self.reached.high - self.reached.low >= FEWEST
+        )
+
 
 class OpenNest:
     """The writes and reads of a nest to which more instructions may be added.
+
+    Parameters
+    ----------
+    repeated : bool
+        Whether the nest is inside a loop.
 
     Attributes
     ----------
@@ -83,7 +115,8 @@ class OpenNest:
         The ranges of each value that they read before any of them writes there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, repeated: bool = False) -> None:
+        self.repeated = repeated
         self.written: dict[int, list[Write]] = {}
         self.read: dict[int, list[Access]] = {}
 
@@ -103,8 +136,10 @@ class OpenNest:
     def shares(self, step: Instruction) -> bool:
         """Whether an instruction can share the nest without changing its result."""
         own, others = Write.of(step), self.written.get(step.out.root, ())
-        interleaved = step.out.root not in self.read and all(map(own.interleaves, others))
-        if not interleaved and not self.is_apart(step):
+        unread = step.out.root not in self.read
+        added = not self.repeated and own.joins(others)
+        shared = unread and (added or all(map(own.interleaves, others)))
+        if not shared and not self.is_apart(step):
             return False
         if step.lookup is not None and step.args[0].root in self.written:
             return False
@@ -250,7 +285,8 @@ class NestLayout:
         variants = [self._piece(segment, turn) for turn in range(different)]
         groups: list[Group] = []
         steps: list[int] = []
-        nests = [OpenNest() for _ in variants]
+        repeated = segment.count > 1
+        nests = [OpenNest(repeated) for _ in variants]
         domain: tuple[int, ...] = ()
         for place in range(segment.period):
             each = [(nest, piece[place]) for nest, piece in zip(nests, variants, strict=True)]
@@ -266,7 +302,7 @@ class NestLayout:
                 if steps:
                     groups.append(Group(tuple(steps)))
                 steps, domain = [], own
-                nests = [OpenNest() for _ in variants]
+                nests = [OpenNest(repeated) for _ in variants]
             steps.append(place)
             for nest, piece in zip(nests, variants, strict=True):
                 nest.add(piece[place])

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest, DotNest, JoinedNest, pieces
+from difflab.execute.targets.llvm.arrays.groups import Write
 from difflab.execute.targets.llvm.arrays.panels import PanelNest
-from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter
+from difflab.execute.targets.llvm.functions import SPELLINGS, OperationWriter, types
 from difflab.lower.nests import (
     COPY,
     GATHER,
+    IN_ORDER,
     SCATTER,
     Instruction,
     Ref,
@@ -68,6 +70,11 @@ class Vector(OperationWriter):
         How many points.
     again : int
         How many of them, the first ones, were computed before: nothing is accumulated there.
+    carried : dict of int to str
+        Values of the vector before, by the index of the instruction, which those of this vector
+        replace: of sums in order, and of instructions that write to overlapping elements.
+    windows : dict of int to sequence of int
+        The instructions that write to overlapping elements, by the last of them.
     """
 
     def __init__(
@@ -78,6 +85,8 @@ class Vector(OperationWriter):
         start: str,
         width: int,
         again: int,
+        carried: dict[int, str],
+        windows: Mapping[int, Sequence[int]],
     ) -> None:
         super().__init__(routine.functions, width, routine.lines)
         self.routine = routine
@@ -86,18 +95,28 @@ class Vector(OperationWriter):
         self.operands = operands
         self.start = start
         self.again = again
+        self.carried = carried
+        self.windows = windows
+        self.joined = {place: "" for window in windows.values() for place in window}
 
     def write(self) -> None:
         """Write the instructions."""
         for place, step in enumerate(self.steps):
             read = step.args if step.lookup is None else step.args[:1]
             keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
+            if step.name == IN_ORDER:
+                self._add_in_order(place, step, [self.number(key) for key in keys])
+                continue
             if step.name in (COPY, GATHER, SCATTER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
-            if (place, 0) in self.operands:
-                self._put(step, self.operands[place, 0])
+            if place in self.joined:
+                self.joined[place] = self.number(step.out.root)
+                if place in self.windows:
+                    self._put_window(self.windows[place])
+            elif (place, 0) in self.operands:
+                self._put(step, self.operands[place, 0], self.number(step.out.root))
 
     def _key(self, place: int, slot: int, ref: Ref) -> Any:
         """Return the key of an operand's value, which is loaded once."""
@@ -117,6 +136,17 @@ class Vector(OperationWriter):
         """Return a new name."""
         return self.routine.name()
 
+    def _add_in_order(self, place: int, step: Instruction, terms: Sequence[str]) -> None:
+        """Add terms to a sum lane after lane, or to a sum in each lane."""
+        if place not in self.carried:
+            for term in terms:
+                self._put(step, self.operands[place, 0], term)
+            return
+        for lane in range(self.again, self.width):
+            for term in terms:
+                one = self.routine.lanes(term, self.width, lane, 1) if self.width > 1 else term
+                self.carried[place] = self.routine.joined("add", self.carried[place], one, 1)
+
     # --- memory -----------------------------------------------------------------------------
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
@@ -125,9 +155,8 @@ class Vector(OperationWriter):
             return self.routine.moved(pointer, int(self.start) + lane, stride)
         return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
 
-    def _put(self, step: Instruction, operand: PointerOperand) -> None:
+    def _put(self, step: Instruction, operand: PointerOperand, number: str) -> None:
         """Store a result, or accumulate it into the stored value."""
-        number = self.number(step.out.root)
         if operand.table:  # of a scatter: one point, as indices may repeat
             position = self.routine.position(self._at(operand.table, 1))
             place = self.routine.moved(operand.pointer, position, operand.stride)
@@ -140,6 +169,31 @@ class Vector(OperationWriter):
             lane = self.again + start
             part = self.routine.lanes(number, self.width, lane, width)
             self._put_lanes(step, operand, part, lane, width)
+
+    def _put_window(self, window: Sequence[int]) -> None:
+        """Store the elements that no later point writes to: sums in the order of the instructions.
+
+        An instruction that writes further ahead wrote to some of them at the points before.
+        """
+        first = min(self.steps[place].out.offset for place in window)
+        new, total = self.width - self.again, ""
+        for place in window:
+            ahead = self.steps[place].out.offset - first
+            term = self.joined[place]
+            if ahead or self.again:
+                before = self.carried.get(place, term)
+                lanes = [self.width - ahead + lane for lane in range(min(ahead, new))]
+                lanes += [self.width + self.again + lane for lane in range(new - len(lanes))]
+                term = self.routine.shuffled(before, term, self.width, lanes)
+            total = self.routine.joined("add", total, term, self.width) if total else term
+            if ahead:
+                self.carried[place] = self.joined[place]
+        (pointer, stride, _) = next(
+            self.operands[place, 0] for place in window if self.steps[place].out.offset == first
+        )
+        for start, width in pieces(new, self.width):
+            part = self.routine.lanes(total, self.width, start, width)
+            self.routine.store(part, self._at(pointer, stride, self.again + start), width)
 
     def _put_lanes(
         self, step: Instruction, operand: PointerOperand, number: str, lane: int, width: int
@@ -202,6 +256,7 @@ class Nest:
         }
         """The axes along which a table says where gathers read, and scatters write."""
         self.axes = self._order()
+        self.windows = self._windows()
 
     def write(self) -> None:
         """Write it."""
@@ -225,7 +280,7 @@ class Nest:
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or step.lookup is not None:
             return []
-        if step.name != COPY and not _plain(step):
+        if step.name == IN_ORDER or (step.name != COPY and not _plain(step)):
             return []
         strides = [ref.squeezed(step.domain).strides for ref in (step.out, *step.args)]
         how = self.routine, step, self.domain, strides, self.axes[-1]
@@ -291,16 +346,85 @@ class Nest:
             key: PointerOperand(pointer, self._inner_stride(*key), self._table(*key, pointers))
             for key, pointer in pointers.items()
         }
-        done = 0
+        sums = [
+            place
+            for place, step in enumerate(self.steps)
+            if step.name == IN_ORDER and operands[place, 0].stride == 0
+        ]
+        carried = {place: self.routine.load(pointers[place, 0]) for place in sums}
+        for window in self.windows.values():
+            carried |= self._before(window, pointers, width)
+        kinds = [types(1 if place in sums else width)["v"] for place in carried]
+        done, last = 0, whole * width
         if whole > STRAIGHT or (whole > 1 and whole * len(self.steps) > LONG):
-            for counter in self.routine.loop(0, whole * width, width):
-                self._vector(operands, counter, width)
-            done = whole * width
+            loop = self.routine.carrying_loop(0, last, width, [*carried.values()], kinds)
+            with loop as (counter, names, after):
+                inside = dict(zip(carried, names, strict=True))
+                self._vector(operands, counter, width, inside)
+                after += inside.values()
+            carried, done = inside, last
         while done + width <= size:
-            self._vector(operands, str(done), width)
+            self._vector(operands, str(done), width, carried)
             done += width
         if done < size:
-            self._vector(operands, str(size - width), width, again=done - (size - width))
+            again = done - (size - width)
+            self._vector(operands, str(size - width), width, carried, again)
+        for place in sums:
+            self.routine.store(carried.pop(place), pointers[place, 0])
+        self._behind(carried, operands, size, width)
+
+    def _windows(self) -> dict[int, list[int]]:
+        """Return the instructions that write to overlapping elements, by the last of them."""
+        windows: list[list[int]] = []
+        for place, step in enumerate(self.steps):
+            for window in windows if step.into else ():
+                first = self.steps[window[0]]
+                same = first.out.root == step.out.root
+                if same and Write.of(first).reached.meets(Write.of(step).reached):
+                    window.append(place)
+                    break
+            else:
+                windows.append([place])
+        return {window[-1]: window for window in windows if len(window) > 1}
+
+    def _before(
+        self, window: Sequence[int], pointers: Mapping[tuple[int, int], str], width: int
+    ) -> dict[int, str]:
+        """Return what instructions that write ahead wrote before: the elements that are there.
+
+        The first one stores; -0 is added for the others, which changes nothing.
+        """
+        offsets = {place: self.steps[place].out.offset for place in window}
+        first = min(offsets, key=offsets.__getitem__)
+        found: dict[int, str] = {}
+        for place, offset in offsets.items():
+            ahead = offset - offsets[first]
+            if ahead and place != window[0]:
+                found[place] = self.routine.spread("-0.0", width)
+            elif ahead:
+                there = [self.routine.moved(pointers[first, 0], lane) for lane in range(ahead)]
+                lanes = ["-0.0"] * (width - ahead) + list(map(self.routine.load, there))
+                found[place] = self.routine.together(lanes)
+        return found
+
+    def _behind(
+        self,
+        carried: Mapping[int, str],
+        operands: Mapping[tuple[int, int], PointerOperand],
+        size: int,
+        width: int,
+    ) -> None:
+        """Write the last points of instructions that write ahead of others."""
+        for window in self.windows.values():
+            first = min(self.steps[place].out.offset for place in window)
+            for place in window:
+                step, (pointer, stride, _) = self.steps[place], operands[place, 0]
+                for lane in range(width - step.out.offset + first, width):
+                    number = self.routine.lanes(carried[place], width, lane, 1)
+                    at = self.routine.moved(pointer, size - width + lane, stride)
+                    if step.into:
+                        number = self.routine.joined(step.into, self.routine.load(at), number, 1)
+                    self.routine.store(number, at)
 
     def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
@@ -318,9 +442,12 @@ class Nest:
         operands: dict[tuple[int, int], PointerOperand],
         start: str,
         width: int,
+        carried: dict[int, str],
         again: int = 0,
     ) -> None:
-        Vector(self.routine, self.steps, operands, start, width, again).write()
+        Vector(
+            self.routine, self.steps, operands, start, width, again, carried, self.windows
+        ).write()
 
 
 def _plain(step: Instruction) -> bool:

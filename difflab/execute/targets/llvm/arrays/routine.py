@@ -161,9 +161,9 @@ class Routine:
             return self._every_second(pointer, width)
         if stride == 0:
             return self.spread(self.load(pointer), width)
-        return self._together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
+        return self.together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
 
-    def _together(self, numbers: Sequence[str]) -> str:
+    def together(self, numbers: Sequence[str]) -> str:
         """Return a vector of scalars."""
         v, last = types(len(numbers))["v"], "poison"
         for lane, number in enumerate(numbers):
@@ -178,7 +178,7 @@ class Routine:
         """Return the elements at the indices of a table, in units of `stride` from a pointer."""
         lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
         numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
-        return self._together(numbers) if width > 1 else numbers[0]
+        return self.together(numbers) if width > 1 else numbers[0]
 
     def spread(self, number: str, width: int) -> str:
         """Return a vector with a scalar in each lane."""
@@ -196,6 +196,14 @@ class Routine:
             return self.assigned(f"extractelement {v} {vector}, i32 {first}")
         mask = ", ".join(f"i32 {lane}" for lane in range(first, first + width))
         return self.assigned(f"shufflevector {v} {vector}, {v} poison, <{width} x i32> <{mask}>")
+
+    def shuffled(self, left: str, right: str, width: int, lanes: Sequence[int]) -> str:
+        """Return lanes of two vectors as one of the same width, whose other lanes are undefined."""
+        v = types(width)["v"]
+        mask = ", ".join(
+            [*(f"i32 {lane}" for lane in lanes), *["i32 poison"] * (width - len(lanes))]
+        )
+        return self.assigned(f"shufflevector {v} {left}, {v} {right}, <{width} x i32> <{mask}>")
 
     def _every_second(self, pointer: str, width: int) -> str:
         """Load elements at stride 2, by two overlapping vector loads."""

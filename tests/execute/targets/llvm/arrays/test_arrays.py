@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ import difflab as dl
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.schedule import Schedule
 from difflab.graph.function import Function
+from difflab.graph.repetition import rolled
 
 pytest.importorskip("llvmlite")
 
@@ -22,6 +25,7 @@ from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.routine import Module, Routine
+from difflab.execute.targets.llvm.libraries import Host, host
 from tests.support.rows import for_each
 
 RNG = np.random.default_rng(7)
@@ -333,6 +337,91 @@ def test_a_sum_in_order_is_a_chain_of_additions(shape: tuple[int, ...]) -> None:
     assert fast.reason == "native: as requested"
     np.testing.assert_array_equal(fast(x, y), expected)
     np.testing.assert_array_equal(fast(np.stack([x, y]), y)[0], expected)
+
+
+PLACES = {
+    "one after the other": lambda n: [range(n), range(n, n + 5)],
+    "three that alternate": lambda n: [range(k, n, 3) for k in (1, 0, 2)],
+    "a first term, and two that alternate": lambda n: [range(2, n, 2), range(1), range(1, n, 2)],
+    "from the last one on": lambda n: [range(0, n, 2), range(1, n, 2)[::-1]],
+}
+"""The indices of each part's terms in a sum of at least n."""
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("lead", [(), (3,), (2, 2)], ids=str)
+@pytest.mark.parametrize("name", PLACES)
+def test_parts_of_a_sum_are_added_in_its_order(
+    name: str, lead: tuple[int, ...], checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sums share a nest with the operations that compute their terms, whatever its rest."""
+    if checked:
+        monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    rng = np.random.default_rng(5)
+    for size in (3, 8, 17, 40, 101):
+        indices = PLACES[name](size)
+        length = sum(map(len, indices))
+        parts = [rng.normal(size=(*lead, len(each))) * 10.0 ** rng.integers(9) for each in indices]
+        terms = np.empty((*lead, length))
+        for part, each in zip(parts, indices, strict=True):
+            terms[..., list(each)] = part * part * -0.1
+        expected = terms[..., 0]
+        for k in range(1, length):
+            expected = expected + terms[..., k]
+        declared = "; ".join(f"p{k}: {[*part.shape]}" for k, part in enumerate(parts))
+        keys = [
+            f"{each.start}:{each.stop if each.stop >= 0 else ''}:{each.step}" for each in indices
+        ]
+        added = ", ".join(f"p{k}*p{k}*-0.1 at [{key}]" for k, key in enumerate(keys))
+        text = f"{declared}; total = sum_in_order({added}); [total, p0*2, p1*3]"
+        total, *others = dl.compile(dl.parse(text), "native")(*parts)
+        np.testing.assert_array_equal(total, expected)
+        for factor, part, found in zip((2, 3), parts, others, strict=False):
+            np.testing.assert_array_equal(found, factor * part)
+
+
+def test_a_sum_of_negative_zeros_is_negative() -> None:
+    zeros = np.full(20, -0.0)
+    assert np.signbit(dl.compile(dl.parse("x: [20]; sum_in_order(x at [::1])"), "native")(zeros))
+
+
+def test_the_terms_of_a_sum_in_order_have_no_memory() -> None:
+    terms = " + ".join(f"3*(x[{i + 1}] - x[{i}]^2)^2 + (1 - x[{i}])^2" for i in range(999))
+    vectors = rolled(dl.parse(f"x: [1000]; {terms}"))
+    layout = NativeArrays(Schedule.of(dl.value_and_gradient(vectors))).layout
+    assert layout.room == 1 + 1000  # the results
+    assert [len(group.steps) for group in layout.groups[0]][:2] == [1, 1]  # where they begin
+    assert len(layout.groups[0]) == 3
+
+
+MACHINES = {
+    "this one": lambda: host(),
+    "vectors of four": lambda: replace(host(), width=min(host().width, 4)),
+    "vectors of two": lambda: Host("", "", 2, ""),
+}
+
+
+@pytest.mark.parametrize("checked", [False, True])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_stretches_that_overlap_are_added_in_their_order(
+    machine: str, checked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts that a scatter adds to elements that it has stored at the same or at other points."""
+    if checked:
+        monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    rng = np.random.default_rng(6)
+    for size, offsets in itertools.product((31, 40, 47), itertools.product(range(4), repeat=3)):
+        if size != 47 and max(offsets) > 1:
+            continue
+        x = rng.normal(size=size) * 10.0 ** rng.integers(-3, 3, size)
+        keys = [f"({k + 2}*x + 0.1) at [{o}:{o + size}]" for k, o in enumerate(offsets)]
+        f = dl.parse(f"x: [{size}]; scatter({', '.join(keys)}, [{size + 3}])")
+        expected = dl.compile(f, "numpy")(x)
+        target = NativeArrays(Schedule.of(f), machine=MACHINES[machine]())
+        np.testing.assert_array_equal(target([x])[0], expected, err_msg=f"{size} {offsets}")
+        near = size > 31 and max(offsets) - min(offsets) < 3
+        stored = [group for group in target.layout.groups[0] if len(group.steps) > 1]
+        assert (len(stored) == 1 and len(stored[0].steps) == 9) or not near
 
 
 def test_threads_that_prepare_a_batch_together_have_its_results(
