@@ -45,7 +45,7 @@ class _OpenTraces(threading.local):
 OPEN_TRACES = _OpenTraces()
 
 
-def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
+def operation_key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
     """Return the hash-consing key of an operation, one integer in small cases."""
     if not params:
         if len(args) == 2:
@@ -247,7 +247,7 @@ class Builder:
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
         key: Any
-        if len(args) == 2 and not params:  # `_key`, written out
+        if len(args) == 2 and not params:  # `operation_key`, written out
             a, b = args
             if a > b and primitive.commutative and self.commutes:
                 a, b = b, a
@@ -295,7 +295,7 @@ class Builder:
     def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
         """Return the node that applies `primitive` to `args`, if there is one."""
         opcode = self.opcode_of.get(primitive)
-        return None if opcode is None else self.index.get(_key(opcode, args, ()))
+        return None if opcode is None else self.index.get(operation_key(opcode, args, ()))
 
     def shape(self, node: int) -> Shape:
         """Return the shape of a node."""
@@ -473,8 +473,8 @@ class Builder:
                 continue
             if params or end - first > 2:
                 operands = tuple(args[first:end])
-                self.index[_key(opcode, operands, self.param_table[params])] = node
-            elif end - first == 2:  # `_key`, written out
+                self.index[operation_key(opcode, operands, self.param_table[params])] = node
+            elif end - first == 2:  # `operation_key`, written out
                 a, b = args[first], args[first + 1]
                 if a > b and commutative[opcode]:
                     a, b = b, a

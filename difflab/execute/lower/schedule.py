@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Params, Primitive
 from difflab.core.system import require_memory
 from difflab.errors import UnsupportedError
+from difflab.graph.builder import operation_key
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
 from difflab.graph.passes.shared_steps import steps_once
+from difflab.lower.records import Records
 from difflab.primitives import (
     add,
     broadcast,
@@ -76,6 +78,17 @@ Step = tuple[int, Primitive, tuple[int, ...], dict[str, Any]]
 
 _named: Callable[[Step], ScheduledStep] = partial(tuple.__new__, ScheduledStep)
 """Give a step names, as `ScheduledStep._make` does at three times the cost."""
+
+
+def _split(step: ScheduledStep) -> tuple[Any, tuple[int, ...]]:
+    """Return the row and the parameters of a step, and its nodes."""
+    node, row, args, params = step
+    return (row, tuple(params.items())), (node, *args)
+
+
+def _joined(template: tuple[Primitive, Params], nodes: tuple[int, ...]) -> ScheduledStep:
+    row, params = template
+    return _named((nodes[0], row, nodes[1:], dict(params)))
 
 
 @dataclass(frozen=True)
@@ -170,10 +183,16 @@ class _Scheduler:
                 known[node] = _folded(row, [known[arg] for arg in args])
             elif row is power and known.get(args[1]) in _PRODUCTS:
                 yield from self._product(node, args)
-            elif (first := found.setdefault((opcode, args, param), node)) == node:
-                yield node, row, args, params[param]
             else:
-                same[node] = first
+                if len(args) == 2 and not param:  # `operation_key`, written out
+                    key: Any = (args[0] << 31 | args[1]) << 15 | opcode
+                else:
+                    key = operation_key(opcode, args, (param,) if param else ())
+                first = found.setdefault(key, node)
+                if first == node:
+                    yield node, row, args, params[param]
+                else:
+                    same[node] = first
         self.schedule.outputs.extend(
             same.get(node, node) for node in self.schedule.function.outputs
         )
@@ -195,8 +214,8 @@ class _Scheduler:
 
     def _multiply(self, node: int, factors: tuple[int, int]) -> Iterator[Step]:
         rows = self.graph.primitives  # so that equal products of the graph match
-        opcode = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
-        return self._step(node, (opcode, factors, 0), multiply, factors)
+        opcode = FIRST_ROW + (rows.index(multiply) if multiply in rows else len(rows))
+        return self._step(node, operation_key(opcode, factors, ()), multiply, factors)
 
     def _step(self, node: int, key: Any, row: Primitive, args: tuple[int, ...]) -> Iterator[Step]:
         """Yield a step unless an equal one exists."""
@@ -232,7 +251,7 @@ class ScalarProgram:
     ----------
     inputs : int
         The number of scalar inputs, which are the first cells.
-    steps : list of ScheduledStep
+    steps : sequence of ScheduledStep
         The operations, on cells.
     known : dict of int to number
         The values of the cells that are constants.
@@ -241,7 +260,7 @@ class ScalarProgram:
     """
 
     inputs: int
-    steps: list[ScheduledStep] = field(default_factory=list)
+    steps: Records[ScheduledStep] = field(default_factory=partial(Records, _split, _joined))
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[CellArray] = field(default_factory=list)
 
@@ -317,7 +336,7 @@ class Cells:
     def filled(self, steps: Iterable[Step]) -> ScalarProgram:
         """Return the program of steps, of which those on arrays only move data."""
         self.inputs()
-        cells, append = self.cells, self.program.steps.append
+        cells, add = self.cells, self.program.steps.add
         arrays = {node for node, cell in cells.items() if cell.__class__ is np.ndarray}
         for node, row, args, params in steps:
             if row.shape is not None:
@@ -328,10 +347,10 @@ class Cells:
                 cells[node] = cell = self.next
                 self.next = cell + 1
                 if len(args) == 2:  # the usual case, twice as fast
-                    operands: tuple[int, ...] = (cells[args[0]], cells[args[1]])
+                    integers: tuple[int, ...] = (cell, cells[args[0]], cells[args[1]])
                 else:
-                    operands = tuple([cells[arg] for arg in args])
-                append(_named((cell, row, operands, params)))
+                    integers = (cell, *[cells[arg] for arg in args])
+                add((row, tuple(params.items()) if params else ()), integers)
             else:
                 raise UnsupportedError(f"'{row.name}' computes with arrays")
         return self.finished()
