@@ -10,6 +10,8 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+import numpy as np
+
 Entry = TypeVar("Entry")
 _CHUNK = 4096
 """Records whose integers are read at a time by an iteration."""
@@ -69,6 +71,11 @@ class Records(Sequence[Entry], Generic[Entry]):
         self.integers.extend(integers)
         self.ends.append(len(self.integers))
 
+    @property
+    def samples(self) -> list[Entry]:
+        """The first entry of each template."""
+        return list(map(self.__getitem__, np.unique(self.kinds, return_index=True)[1].tolist()))
+
     def __len__(self) -> int:
         return len(self.kinds)
 
@@ -78,18 +85,25 @@ class Records(Sequence[Entry], Generic[Entry]):
     def __getitem__(self, index: slice) -> list[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
-            return [self[place] for place in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                return list(self._between(start, stop))
+            return [self[place] for place in range(start, stop, step)]
         place = range(len(self))[index]
         integers = self.integers[self.ends[place] : self.ends[place + 1]]
         return self.join(self.templates[self.kinds[place]], tuple(integers))
 
     def __iter__(self) -> Iterator[Entry]:
+        return self._between(0, len(self))
+
+    def _between(self, start: int, stop: int) -> Iterator[Entry]:
         join, templates = self.join, self.templates
-        for start in range(0, len(self), _CHUNK):
-            ends = self.ends[start : start + _CHUNK + 1].tolist()
+        for begin in range(start, stop, _CHUNK):
+            until = min(begin + _CHUNK, stop)
+            ends = self.ends[begin : until + 1].tolist()
             first = last = ends[0]
             integers = tuple(self.integers[first : ends[-1]])
-            for kind, end in zip(self.kinds[start : start + _CHUNK], ends[1:], strict=True):
+            for kind, end in zip(self.kinds[begin:until], ends[1:], strict=True):
                 yield join(templates[kind], integers[last - first : end - first])
                 last = end
 

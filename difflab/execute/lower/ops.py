@@ -7,7 +7,7 @@ axes come first and are in no shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, ValuesView
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.ir import Shape
+from difflab.lower.records import Records
 from difflab.primitives.casts import ROUNDING
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
@@ -138,7 +139,7 @@ class NumpyProgram:
     """
 
     input_shapes: Sequence[Shape]
-    made: dict[int, Op] = field(default_factory=dict)
+    made: dict[int, Op] = field(default_factory=dict)  # of large programs `OpColumns`
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     truths: set[int] = field(default_factory=set)
@@ -164,7 +165,7 @@ class NumpyProgram:
         return replace(self, made=made, real=real)
 
     @property
-    def ops(self) -> ValuesView[Op]:
+    def ops(self) -> Collection[Op]:
         """The operations in order."""
         return self.made.values()
 
@@ -184,6 +185,53 @@ class NumpyProgram:
         if number in self.known:
             return self.known[number].shape
         return self.input_shapes[number]
+
+
+class OpColumns(Mapping[int, Op]):
+    """The operations of a large program as columns, in ascending order of their values.
+
+    Examples
+    --------
+    >>> made = OpColumns()
+    >>> made.add((OpForm.UFUNC, np.add, (), FLOAT), (2, 0, 1))
+    >>> made[2].reads, 1 in made, [op.name for op in made.values()]
+    ((0, 1), False, ['add'])
+    """
+
+    def __init__(self) -> None:
+        self.records: Records[Op] = Records(_split, _joined)
+        self.add = self.records.add
+
+    def __getitem__(self, number: int) -> Op:
+        numbers = np.frombuffer(self.records.integers, np.int64)
+        starts = np.frombuffer(self.records.ends, np.int64)[:-1]
+        place = int(np.searchsorted(numbers[starts], number))
+        if place == len(starts) or numbers[starts[place]] != number:
+            raise KeyError(number)
+        return self.records[place]
+
+    def __iter__(self) -> Iterator[int]:
+        return (op.number for op in self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def values(self) -> Records[Op]:  # type: ignore[override]  # is iterated and counted
+        """Return the operations in order."""
+        return self.records
+
+
+OpTemplate = tuple[str, Any, Shape, np.dtype[Any]]
+"""Form, detail, shape and dtype of an operation."""
+
+
+def _split(op: Op) -> tuple[OpTemplate, tuple[int, ...]]:
+    return (op.form, op.detail, op.shape, op.dtype), (op.number, *op.reads)
+
+
+def _joined(template: OpTemplate, integers: tuple[int, ...]) -> Op:
+    form, detail, shape, dtype = template
+    return Op(form, detail, integers[1:], integers[0], shape, dtype)
 
 
 def viewed(array: Array, view: ViewSpec) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from difflab.arrays.shaped import Shaped
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpColumns, OpForm
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.graph.ir import Shape
 from difflab.primitives import as_number
@@ -109,7 +109,11 @@ class Recorder:
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
         """Append the operations of a form, given the value numbers of its arguments."""
-        local, known = dict(enumerate(args)), form.known
+        known = form.known
+        if len(form.made) == 1 and not known:  # most rows
+            ((kind, detail, reads, number, _, dtype),) = form.ops
+            return self.emit(kind, detail, tuple([args[read] for read in reads]), shape, dtype)
+        local = dict(enumerate(args))
         for kind, detail, reads, number, _, dtype in form.ops:
             if known:
                 local |= {read: self.constant(known[read]) for read in reads if read in known}
@@ -184,6 +188,31 @@ class StepRecorder(Recorder):
         if source in self.known:
             return repr(self.known[source])
         return "truth" if self.numbers[source] in self.program.truths else "number"
+
+
+class UfuncRecorder(StepRecorder):
+    """Records a program of scalars, whose operations may be a million, as columns."""
+
+    def __init__(self, program: ScalarProgram, truths: Collection[int] = ()) -> None:
+        super().__init__(program, truths)
+        self.columns = OpColumns()
+        self.program.made = self.columns  # type: ignore[assignment]  # is not changed any more
+        self._numbers_of: dict[Any, dict[Any, int]] = {}
+
+    def emit(
+        self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
+    ) -> int:
+        """Append an operation unless an equal one exists; return its value number."""
+        template = (form, detail, shape, dtype)
+        numbers = self._numbers_of.get(template)
+        if numbers is None:
+            numbers = self._numbers_of[template] = {}
+        key: Any = reads[0] << 32 | reads[1] if len(reads) == 2 else reads
+        number = numbers.get(key)
+        if number is None:
+            number = numbers[key] = self._fresh(dtype)
+            self.columns.add(template, (number, *reads))
+        return number
 
 
 @lru_cache(maxsize=4096)
@@ -392,14 +421,16 @@ def as_ufuncs(
     >>> [op.name for op in code.ops], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    recorder = StepRecorder(program, truths)
-    code = recorder.program
+    recorder = UfuncRecorder(program, truths)
+    code, numbers = recorder.program, recorder.numbers
     found: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
-        local = [recorder.read(arg) for arg in args]
-        key = row, tuple([arg in code.truths for arg in local])
+        local = [numbers[arg] if arg in numbers else recorder.read(arg) for arg in args]
+        kinds = tuple([arg in code.truths for arg in local]) if code.truths else len(args)
+        key = row, kinds
         if key not in found:
-            found[key] = _form(row, _kinds(key[1]), spelled, forms)
+            of_truths = [arg in code.truths for arg in local]
+            found[key] = _form(row, _kinds(of_truths), spelled, forms)
         form = found[key]
         if form is None:
             form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
@@ -422,7 +453,7 @@ def always_spelled(
     >>> always_spelled(program, {"logaddexp", "multiply"}), always_spelled(program, {"multiply"})
     (True, False)
     """
-    rows = {row: len(args) for _, row, args, _ in program.steps}
+    rows = {row: len(args) for _, row, args, _ in program.steps.samples}
     return all(
         _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
         for row, arity in rows.items()

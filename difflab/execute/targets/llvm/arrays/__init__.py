@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.source import PointTarget, Workspace
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
@@ -102,8 +101,7 @@ class NativeArrays(PointTarget):
         than compiling one of straight-line code, so loops for a part of the operations do not pay.
         """
         steps = program.steps
-        numbers: dict[Primitive, int] = {}
-        kinds = np.array([numbers.setdefault(step.row, len(numbers)) for step in steps], np.int64)
+        kinds = np.array(steps.kinds, np.int64)
         repeated = np.zeros(len(kinds), np.bool_)
         for start, stop, _ in equal_stretches(kinds):
             repeated[start:stop] = True
