@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 Entry = TypeVar("Entry")
 _CHUNK = 4096
@@ -70,6 +71,16 @@ class Records(Sequence[Entry], Generic[Entry]):
         self.kinds.append(kind)
         self.integers.extend(integers)
         self.ends.append(len(self.integers))
+
+    def adopt(
+        self, templates: Sequence[Any], kinds: Any, ends: NDArray[np.int64], integers: Any
+    ) -> None:
+        """Fill an empty sequence with columns."""
+        self.templates = list(templates)
+        self._kind_of = {template: kind for kind, template in enumerate(templates)}
+        self.kinds = array("i", kinds)
+        self.ends = array("q", ends.tobytes())
+        self.integers = array("q", integers.tobytes())
 
     @property
     def samples(self) -> list[Entry]:
