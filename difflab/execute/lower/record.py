@@ -9,6 +9,7 @@ becomes universal functions likewise.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Collection, Container, Hashable, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -169,7 +170,7 @@ class StepRecorder(Recorder):
         kinds = [BOOL if source in truths else FLOAT for source in steps.sources]
         super().__init__([steps.shape(source) for source in steps.sources], kinds)
         self.known = steps.known
-        self.numbers = {source: number for number, source in enumerate(steps.sources)}
+        self.numbers: Any = {source: number for number, source in enumerate(steps.sources)}
 
     def read(self, source: int) -> int:
         """Return the value number of a source."""
@@ -197,7 +198,17 @@ class UfuncRecorder(StepRecorder):
         super().__init__(program, truths)
         self.columns = OpColumns()
         self.program.made = self.columns  # type: ignore[assignment]  # is not changed any more
+        self.numbers = array(
+            "q", [*range(program.inputs), *[-1] * (program.cells - program.inputs)]
+        )
         self._numbers_of: dict[Any, dict[Any, int]] = {}
+
+    def read(self, source: int) -> int:
+        """Return the value number of a cell."""
+        number: int = self.numbers[source]
+        if number < 0:
+            number = self.numbers[source] = self.constant(self.known[source])
+        return number
 
     def emit(
         self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
@@ -425,7 +436,9 @@ def as_ufuncs(
     code, numbers = recorder.program, recorder.numbers
     found: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
-        local = [numbers[arg] if arg in numbers else recorder.read(arg) for arg in args]
+        local = [numbers[arg] for arg in args]
+        if -1 in local:
+            local = list(map(recorder.read, args))
         kinds = tuple([arg in code.truths for arg in local]) if code.truths else len(args)
         key = row, kinds
         if key not in found:
@@ -434,7 +447,7 @@ def as_ufuncs(
         form = found[key]
         if form is None:
             form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
-        recorder.numbers[cell] = recorder.inline(form, local)
+        numbers[cell] = recorder.inline(form, local)
     for cells in program.outputs:
         code.outputs += recorder.read_all(cells).ravel().tolist()
     return code

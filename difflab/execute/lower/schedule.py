@@ -303,6 +303,12 @@ class ScalarProgram:
         """The slice of each output among the flattened outputs."""
         return packed_slices(cells.shape for cells in self.outputs)
 
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        made = np.array(self.steps.integers)[np.array(self.steps.ends[:-1])]
+        return 1 + max([self.inputs - 1, *self.known, int(made.max(initial=-1))])
+
     def shape(self, cell: int) -> Shape:
         """Return the shape of a cell, which is a scalar."""
         return ()

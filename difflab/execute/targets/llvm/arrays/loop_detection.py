@@ -159,14 +159,14 @@ class _Segmenter:
     def __init__(self, program: Instructions) -> None:
         self.program = program
         self.code = program.code
-        ends, integers = np.array(self.code.ends), np.array(self.code.integers)
+        ends, integers = np.array(self.code.ends), _narrowed(np.array(self.code.integers))
         arity = np.diff(ends) // 2
         # The operands' values, where they begin in them, and where the result begins.
         self.slots = int(arity.max(initial=1)) - 1
         self.width = 2 * self.slots + 1
         slots = np.arange(self.slots + 1)
         present = slots < arity[:, None]
-        first = np.where(present, ends[:-1, None] + 2 * slots, 0)
+        first = _narrowed(np.where(present, ends[:-1, None] + 2 * slots, 0))
         roots = np.where(present, integers[first], -1)
         offsets = np.where(present, integers[first + 1], 0)
         out = roots[:, 0]
@@ -177,9 +177,9 @@ class _Segmenter:
         # How many values are made before each instruction.
         self.made = np.concatenate([[0], np.cumsum(new)])
         self.roots = out[new]
-        self.ordinals = np.full(size, -1)
+        self.ordinals = np.full(size, -1, integers.dtype)
         self.ordinals[self.roots] = np.arange(len(self.roots))
-        known = np.full(size, -1)
+        known = np.full(size, -1, integers.dtype)
         known[list(program.known)] = list(program.known.values())
         constant = present & (known[roots] >= 0)
         self.own = np.zeros((len(out), self.width), dtype=bool)
@@ -298,6 +298,11 @@ def _turns(begin: _Operands, pieces: _Operands, before: int, first: int = 0) -> 
     fits = (even & (pieces[1] == sources[before]).all(axis=-1)).all(axis=(1, 2))
     broken = np.flatnonzero(~(fits | (numbers < before)))
     return int(broken[0]) if len(broken) else len(numbers)
+
+
+def _narrowed(integers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return integers of half the size, if they fit: those of a million instructions are many."""
+    return integers.astype(np.int32) if integers.max(initial=0) < 1 << 31 else integers
 
 
 def _joint_kinds(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
