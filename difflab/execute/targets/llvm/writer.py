@@ -11,7 +11,7 @@ vector function, which leaves its results in v. For packed points, each input an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -93,6 +93,8 @@ def _by_level(ops: Sequence[Op], names: set[str], width: int) -> Iterator[list[O
 
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
+MOST_PIECES = 32
+"""Functions in one module: LLVM's memory for a module is released before the next one."""
 
 
 class LlvmWriter:
@@ -150,19 +152,38 @@ class LlvmWriter:
 
     def text(self) -> str:
         """Return the module."""
-        lines: list[str] = []
         if self.pieces == 1:
             head, body = self.piece(0).text()
-            lines += self._run([*head], body)
-        else:
-            for number in range(self.pieces):
-                define = f"define internal void @piece{number}({_PARAMETERS}) #0 {{"
-                head, body = self.piece(number).text()
-                lines.append("\n".join([define, *head, *body, "ret void", "}"]))
-            calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(self.pieces)]
-            lines += self._run([], calls)
+            return self._module(self._run([*head], body))
+        pieces = self._functions(range(self.pieces), "internal ")
+        return self._module([*pieces, *self._run([], self._calls())])
+
+    def modules(self) -> Iterator[str]:
+        """Yield the module, or that of each part of a large program, the function ``run`` last."""
+        if self.pieces <= MOST_PIECES:
+            yield self.text()
+            return
+        for start in range(0, self.pieces, MOST_PIECES):
+            part = range(start, min(start + MOST_PIECES, self.pieces))
+            yield self._module(self._functions(part))
+        declared = [f"declare void @piece{number}({_KINDS})" for number in range(self.pieces)]
+        yield self._module([*declared, *self._run([], self._calls())])
+
+    def _functions(self, pieces: Iterable[int], linkage: str = "") -> Iterator[str]:
+        """Yield the function of each piece."""
+        for number in pieces:
+            head, body = self.piece(number).text()
+            define = f"define {linkage}void @piece{number}({_PARAMETERS}) #0 {{"
+            yield "\n".join([define, *head, *body, "ret void", "}"])
+
+    def _calls(self) -> list[str]:
+        return [f"call void @piece{number}({_ARGUMENTS})" for number in range(self.pieces)]
+
+    def _module(self, lines: Iterable[str]) -> str:
+        """Return a module with what its functions call."""
+        written = list(lines)
         attributes = function_attributes(8 * self.align * self.lanes)
-        return "\n".join([*lines, *self.functions.texts.values(), attributes])
+        return "\n".join([*written, *self.functions.texts.values(), attributes])
 
     def piece(self, number: int) -> PieceWriter:
         """Return the writer of a piece."""
@@ -206,6 +227,7 @@ class LlvmWriter:
 
 
 _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
+_KINDS = "ptr noalias, ptr noalias, ptr noalias, i64"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 

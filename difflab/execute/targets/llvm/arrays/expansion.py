@@ -46,6 +46,7 @@ from difflab.lower.nests import (
     in_order,
     require_bounds,
 )
+from difflab.lower.records import Records
 from difflab.lower.rows import (
     LOWERED,
     copy,
@@ -116,7 +117,8 @@ def scalar_instructions(function: Function, program: ScalarProgram) -> Instructi
     roots[: code.inputs] = np.repeat(np.arange(len(sizes)), sizes)
     offsets = np.zeros(count, dtype=np.int64)
     offsets[: code.inputs] = [place for size in sizes for place in range(size)]
-    records = code.made.records
+    records = code.ops
+    assert isinstance(records, Records)
     values = np.frombuffer(records.integers, np.int64)
     integers = np.stack([roots[values], offsets[values]], axis=-1)
     templates = [
