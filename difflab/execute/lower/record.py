@@ -174,7 +174,7 @@ class StepRecorder(Recorder):
 
     def read(self, source: int) -> int:
         """Return the value number of a source."""
-        number = self.numbers.get(source)
+        number: int | None = self.numbers.get(source)
         if number is None:
             number = self.numbers[source] = self.constant(self.known[source])
         return number
