@@ -7,7 +7,7 @@ axes come first and are in no shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -139,7 +139,7 @@ class NumpyProgram:
     """
 
     input_shapes: Sequence[Shape]
-    made: dict[int, Op] = field(default_factory=dict)  # of large programs `OpColumns`
+    made: dict[int, Op] = field(default_factory=dict)  # of scalar programs `OpColumns`
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     truths: set[int] = field(default_factory=set)
@@ -155,8 +155,7 @@ class NumpyProgram:
         if real == self.real:
             return self
         made = {
-            number: op._replace(dtype=real) if op.dtype == self.real else op
-            for number, op in self.made.items()
+            op.number: op._replace(dtype=real) if op.dtype == self.real else op for op in self.ops
         }
         if real == SINGLE:
             for number, op in made.items():
@@ -187,38 +186,23 @@ class NumpyProgram:
         return self.input_shapes[number]
 
 
-class OpColumns(Mapping[int, Op]):
-    """The operations of a large program as columns, in ascending order of their values.
+class OpColumns(Records[Op]):
+    """The operations of a large program, which are read in order only.
 
     Examples
     --------
     >>> made = OpColumns()
     >>> made.add((OpForm.UFUNC, np.add, (), FLOAT), (2, 0, 1))
-    >>> made[2].reads, 1 in made, [op.name for op in made.values()]
-    ((0, 1), False, ['add'])
+    >>> [(op.name, op.reads) for op in made.values()]
+    [('add', (0, 1))]
     """
 
     def __init__(self) -> None:
-        self.records: Records[Op] = Records(_split, _joined)
-        self.add = self.records.add
+        super().__init__(_split, _joined)
 
-    def __getitem__(self, number: int) -> Op:
-        numbers = np.frombuffer(self.records.integers, np.int64)
-        starts = np.frombuffer(self.records.ends, np.int64)[:-1]
-        place = int(np.searchsorted(numbers[starts], number))
-        if place == len(starts) or numbers[starts[place]] != number:
-            raise KeyError(number)
-        return self.records[place]
-
-    def __iter__(self) -> Iterator[int]:
-        return (op.number for op in self.records)
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def values(self) -> Records[Op]:  # type: ignore[override]  # is iterated and counted
-        """Return the operations in order."""
-        return self.records
+    def values(self) -> OpColumns:
+        """Return the operations, as the method of a dictionary does."""
+        return self
 
 
 OpTemplate = tuple[str, Any, Shape, np.dtype[Any]]

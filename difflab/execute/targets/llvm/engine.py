@@ -224,13 +224,8 @@ def _entry(text: str, host: Host, level: int, *, inlined: bool) -> str:
 
 
 def _machine(host: Host, level: int) -> Any:
-    return (
-        llvm()
-        .Target.from_default_triple()
-        .create_target_machine(
-            cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True
-        )
-    )
+    create = llvm().Target.from_default_triple().create_target_machine
+    return create(cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True)
 
 
 def _emitted(text: str, host: Host, level: int, *, inlined: bool = False) -> bytes:

@@ -293,7 +293,8 @@ class NestLayout:
 
     def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
         start = segment.start + turn * segment.period
-        return self.program.code[start : start + segment.period]
+        piece: list[Instruction] = self.program.code[start : start + segment.period]
+        return piece
 
     # --- memory -----------------------------------------------------------------------------
 
