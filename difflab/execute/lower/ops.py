@@ -192,7 +192,7 @@ class OpColumns(Records[Op]):
     Examples
     --------
     >>> made = OpColumns()
-    >>> made.add((OpForm.UFUNC, np.add, (), FLOAT), (2, 0, 1))
+    >>> made.append(Op(OpForm.UFUNC, np.add, (0, 1), 2, (), FLOAT))
     >>> [(op.name, op.reads) for op in made.values()]
     [('add', (0, 1))]
     """

@@ -222,7 +222,7 @@ class UfuncRecorder(StepRecorder):
         number = numbers.get(key)
         if number is None:
             number = numbers[key] = self._fresh(dtype)
-            self.columns.add(template, (number, *reads))
+            self.columns.append(Op(form, detail, reads, number, shape, dtype))
         return number
 
 

@@ -186,6 +186,8 @@ class _Scheduler:
             else:
                 if len(args) == 2 and not param:  # `operation_key`, written out
                     key: Any = (args[0] << 31 | args[1]) << 15 | opcode
+                elif len(args) == 1 and not param:
+                    key = args[0] << 15 | opcode
                 else:
                     key = operation_key(opcode, args, (param,) if param else ())
                 first = found.setdefault(key, node)
@@ -306,8 +308,8 @@ class ScalarProgram:
     @property
     def cells(self) -> int:
         """The number of cells."""
-        made = np.array(self.steps.integers)[np.array(self.steps.ends[:-1])]
-        return 1 + max([self.inputs - 1, *self.known, int(made.max(initial=-1))])
+        last = self.steps[-1].node if self.steps else -1
+        return 1 + max([self.inputs - 1, *self.known, last])
 
     def shape(self, cell: int) -> Shape:
         """Return the shape of a cell, which is a scalar."""
@@ -342,7 +344,7 @@ class Cells:
     def filled(self, steps: Iterable[Step]) -> ScalarProgram:
         """Return the program of steps, of which those on arrays only move data."""
         self.inputs()
-        cells, add = self.cells, self.program.steps.add
+        cells, append = self.cells, self.program.steps.append
         arrays = {node for node, cell in cells.items() if cell.__class__ is np.ndarray}
         for node, row, args, params in steps:
             if row.shape is not None:
@@ -353,10 +355,10 @@ class Cells:
                 cells[node] = cell = self.next
                 self.next = cell + 1
                 if len(args) == 2:  # the usual case, twice as fast
-                    integers: tuple[int, ...] = (cell, cells[args[0]], cells[args[1]])
+                    operands: tuple[int, ...] = (cells[args[0]], cells[args[1]])
                 else:
-                    integers = (cell, *[cells[arg] for arg in args])
-                add((row, tuple(params.items()) if params else ()), integers)
+                    operands = tuple([cells[arg] for arg in args])
+                append(_named((cell, row, operands, params)))
             else:
                 raise UnsupportedError(f"'{row.name}' computes with arrays")
         return self.finished()
@@ -455,7 +457,7 @@ class _Unrolled(Cells):
 
     def __init__(self, schedule: Schedule, program: ScalarProgram, most: int) -> None:
         super().__init__(schedule, program)
-        self.most = most
+        self.most = self.left = most
 
     def filled(self, steps: Iterable[Step]) -> ScalarProgram:
         """Return the program of steps, elementwise ones on arrays element by element."""
@@ -484,7 +486,7 @@ class _Unrolled(Cells):
     def _each(self, row: Primitive, operands: Sequence[CellArray]) -> Any:
         """Append an operation for each element of operands of one shape."""
         shape = operands[0].shape
-        if math.prod(shape) + len(self.program.steps) > 2 * self.most:
+        if math.prod(shape) > self.most + self.left:
             raise UnsupportedError(_TOO_MANY.format(self.most))
         rows = zip(*[operand.ravel().tolist() for operand in operands], strict=True)
         cells = [self._one(row, args) for args in rows]
@@ -493,8 +495,9 @@ class _Unrolled(Cells):
     def _one(self, row: Primitive, args: tuple[int, ...]) -> int:
         key = (row, args)
         if key not in self.found:
-            if len(self.program.steps) >= self.most:
+            if not self.left:
                 raise UnsupportedError(_TOO_MANY.format(self.most))
+            self.left -= 1
             self.found[key] = self.fresh()
             self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]

@@ -195,7 +195,9 @@ def linked(
     code = read_entry(_entry(text, host, level, inlined=inlined)) if soon and level else None
     if soon and code is None:
         level = 0
-    return _joined([code or _emitted(text, host, level, inlined=inlined)], symbols, host, level)
+    machine = _machine(host, level)
+    code = code or _emitted(text, host, level, machine, inlined=inlined)
+    return _joined([code], symbols, machine)
 
 
 def load_parts(
@@ -207,8 +209,9 @@ def load_parts(
     takes a kilobyte for each operation of a module.
     """
     level = _level(operations)
-    codes = [_emitted(text, host, level) for text in texts]
-    return CompiledModule(_joined(codes, symbols(), host, level))
+    machine = _machine(host, level)
+    codes = [_emitted(text, host, level, machine) for text in texts]
+    return CompiledModule(_joined(codes, symbols(), machine))
 
 
 def _level(operations: int) -> int:
@@ -228,12 +231,12 @@ def _machine(host: Host, level: int) -> Any:
     return create(cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True)
 
 
-def _emitted(text: str, host: Host, level: int, *, inlined: bool = False) -> bytes:
+def _emitted(text: str, host: Host, level: int, machine: Any, *, inlined: bool = False) -> bytes:
     """Return the machine code of a module, from the cache if possible."""
     key = _entry(text, host, level, inlined=inlined)
     code = read_entry(key)
     if code is None:
-        binding, machine = llvm(), _machine(host, level)
+        binding = llvm()
         module = binding.parse_assembly(text)
         module.verify()
         if inlined:
@@ -245,7 +248,7 @@ def _emitted(text: str, host: Host, level: int, *, inlined: bool = False) -> byt
     return code
 
 
-def _joined(codes: Sequence[bytes], symbols: Sequence[str], host: Host, level: int) -> Any:
+def _joined(codes: Sequence[bytes], symbols: Sequence[str], machine: Any) -> Any:
     """Return the engine of modules, which owns their code."""
     binding = llvm()
     for symbol in symbols:
@@ -253,7 +256,7 @@ def _joined(codes: Sequence[bytes], symbols: Sequence[str], host: Host, level: i
         if not location:
             raise UnsupportedError(f"no library of this machine has '{symbol}': use target 'numpy'")
         binding.add_symbol(symbol, location)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine(host, level))
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     for code in codes:
         engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()

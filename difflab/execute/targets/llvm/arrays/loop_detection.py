@@ -148,8 +148,10 @@ def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
     again = keys[order[1:]] == keys[order[:-1]]
     places = order[1:][again]
     apart = (places - order[:-1][again])[np.argsort(places)]
-    periods, first, counts = np.unique(apart, return_index=True, return_counts=True)
-    likely = periods[np.lexsort((first, -counts))][:_PERIODS].tolist()
+    by_length = np.argsort(apart, kind="stable")
+    begin = np.flatnonzero(np.diff(apart[by_length], prepend=0))
+    first, counts = by_length[begin], np.diff(begin, append=len(apart))
+    likely = apart[first[np.lexsort((first, -counts))]][:_PERIODS].tolist()
     yield from dict.fromkeys([*likely, 1])
 
 
