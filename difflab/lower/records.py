@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Entry = TypeVar("Entry")
-_CHUNK = 32_768
-"""Entries that are kept as they are, and then split, or made anew, at a time."""
+_SMALL = 32_768
+"""Entries from which a sequence becomes columns."""
+_CHUNK = 4096
+"""Entries of columns that are split, or made anew, at a time."""
 
 
 class Records(Sequence[Entry], Generic[Entry]):
@@ -55,13 +57,15 @@ class Records(Sequence[Entry], Generic[Entry]):
         self._templates: list[Any] = []
         self._firsts: list[int] = []
         self._kinds, self._ends, self._integers = array("i"), array("q", [0]), array("q")
-        self._recent: list[Entry] = []  # small sequences stay as they are
+        self._recent: list[Entry] = []
+        self._most = _SMALL
 
     def append(self, entry: Entry) -> None:
         """Append an entry."""
         self._recent.append(entry)
-        if len(self._recent) == _CHUNK:
+        if len(self._recent) >= self._most:
             self._settle()
+            self._most = _CHUNK
 
     def _settle(self) -> None:
         """Add the recent entries to the columns."""
