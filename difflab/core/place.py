@@ -83,9 +83,12 @@ class FramePosition(NamedTuple):
         return _place(*self)
 
 
-def python_frame() -> FrameType | None:
-    """Return the innermost frame outside of difflab; None below the parser."""
-    frame: FrameType | None = sys._getframe(1)
+def python_frame(inside: int = 1) -> FrameType | None:
+    """Return the innermost frame outside of difflab; None below the parser.
+
+    So many frames, counted from this one, are known to be of difflab.
+    """
+    frame: FrameType | None = sys._getframe(inside)
     while frame is not None:
         owner = _package_of(frame.f_globals.get("__name__", ""))
         if owner is None:

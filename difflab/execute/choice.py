@@ -55,8 +55,6 @@ MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
 FEWEST_ROLLED = 300
 """Operations on vectors of repeated scalars from which loops of machine code compute one point."""
-MOST_ROLLED = 1_000_000
-"""Operations up to which those that repeat are compiled as loops, which takes 50 µs for each."""
 WORTH_COMPILING = 360
 """Scalar operations per call above which LLVM compilation pays off after about 100 calls.
 
@@ -362,7 +360,7 @@ def _point(schedule: Schedule, *, soon: bool = False) -> tuple[NativeArrays | No
 
 def _rolled(function: Function, program: ScalarProgram) -> NativeArrays | None:
     """Return many scalar operations as loops of machine code, where they repeat."""
-    if not available() or not MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED:
+    if not available() or len(program.steps) < MANY_OPERATIONS:
         return None
     from difflab.execute.targets.llvm.arrays import NativeArrays
 

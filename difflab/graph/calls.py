@@ -8,6 +8,8 @@ from types import FrameType
 
 from difflab.core.place import is_users
 
+INSIDE = 4
+"""Frames between a search for the user's and the caller of what appends a node."""
 DEEPEST = 32
 """Nesting depth above which calls count as part of their callers."""
 MOST = 10_000
@@ -76,7 +78,7 @@ class Calls:
 
     def here(self, frame: FrameType) -> TracedCall | None:
         """Return the call that is executed: that of the user's `frame`, or of a layer in it."""
-        inner: FrameType | None = sys._getframe(1)
+        inner: FrameType | None = sys._getframe(INSIDE)
         while inner is not None and inner is not frame:
             if _is_layer(inner):
                 return self.of(inner)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
-from difflab.graph.calls import Calls, TracedCall
+from difflab.graph.calls import INSIDE, Calls, TracedCall
 
 NOWHERE = -1
 FIRST = -2
@@ -47,7 +47,7 @@ class SourceMap:
 
     def here(self, calls: Calls | None = None) -> int:
         """Return the current position in the user's Python code, one for each of the `calls`."""
-        frame = python_frame()
+        frame = python_frame(INSIDE)
         if frame is None:
             return NOWHERE
         call = None if calls is None else calls.here(frame)

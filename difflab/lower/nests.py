@@ -9,10 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
 from difflab.graph.ir import Shape
+from difflab.lower.records import Records
 
 # --- shapes and strides --------------------------------------------------------------------------
 
@@ -368,6 +373,34 @@ def require_bounds(ref: Ref, domain: Shape, size: int, what: str) -> None:
         )
 
 
+class Refs(NamedTuple):
+    """The values that an operand reads in several iterations, and its offsets there."""
+
+    roots: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+
+class _Sizes(dict[int, int]):
+    """The number of elements of each value; those without an entry are scalars."""
+
+    def __missing__(self, root: int) -> int:
+        return 1
+
+
+def _split(step: Instruction) -> tuple[Any, list[int]]:
+    """Return an instruction without its values and offsets, and these."""
+    name, domain, out, args, *rest = step
+    refs = (out, *args)
+    strides = tuple([ref.strides for ref in refs])
+    return (name, domain, *rest, strides), [entry for ref in refs for entry in ref[:2]]
+
+
+def _joined(template: Any, integers: tuple[int, ...]) -> Instruction:
+    name, domain, *rest, strides = template
+    out, *args = map(Ref, integers[::2], integers[1::2], strides)
+    return Instruction(name, domain, out, tuple(args), *rest)
+
+
 @dataclass
 class Instructions:
     """Nests in their order, and the values that they read and write.
@@ -376,10 +409,10 @@ class Instructions:
     ----------
     inputs : int
         The number of inputs, which are the values 0, 1, ….
-    code : list of Instruction
+    code : sequence of Instruction
         The operations.
     sizes : dict of int to int
-        The number of elements of each value.
+        The number of elements of each value that is no scalar.
     known : dict of int to int
         Values that depend on no input: where they begin in `constants`.
     constants : list of float
@@ -391,8 +424,8 @@ class Instructions:
     """
 
     inputs: int
-    code: list[Instruction] = field(default_factory=list)
-    sizes: dict[int, int] = field(default_factory=dict)
+    code: Records[Instruction] = field(default_factory=partial(Records, _split, _joined))
+    sizes: dict[int, int] = field(default_factory=_Sizes)
     known: dict[int, int] = field(default_factory=dict)
     constants: list[float] = field(default_factory=list)
     outputs: list[Ref] = field(default_factory=list)
@@ -402,3 +435,11 @@ class Instructions:
         """Append an instruction, all of whose reads and writes lie inside their values."""
         require_inside(step, self.sizes)
         self.code.append(step._replace(truth=True) if step.out.root in self.truths else step)
+
+    def refs(self, places: range, slot: int) -> Refs:
+        """Return the result, slot 0, or an operand of instructions that differ in these only."""
+        ends, integers = (
+            np.frombuffer(column, np.int64) for column in (self.code.ends, self.code.integers)
+        )
+        found = ends[places.start : places.stop : places.step] + 2 * slot
+        return Refs(integers[found], integers[found + 1])

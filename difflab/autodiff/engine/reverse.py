@@ -121,7 +121,7 @@ def _contributions(
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[kind]
     found: list[tuple[int, Masked]] = []
-    args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
+    args = sweep.args(number)
     for position, arg in enumerate(args):
         if not active[arg]:
             continue

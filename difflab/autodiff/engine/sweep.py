@@ -49,10 +49,8 @@ class Sweep:
         self.builder = Builder.continuing(self.graph)
         # Inputs and constants, whose opcodes come first, have no rule.
         self.rules = [None, None, *[row.rule for row in self.graph.primitives]]
-        self.opcode: list[int] = self.graph.opcode.tolist()
-        self.starts: list[int] = self.graph.starts.tolist()
-        self.all_args: list[int] = self.graph.args.tolist()
-        self.spans: list[int] = self.graph.spans.tolist()
+        self.opcode, self.starts = self.graph.opcode.data, self.graph.starts.data
+        self.all_args, self.spans = self.graph.args.data, self.graph.spans.data
         self._users: tuple[list[int], list[int]] | None = None
         self._shapes: tuple[int, Shapes] = -1, Shapes()
         self._reached: tuple[Set[int], bytearray] = (frozenset(), bytearray(len(self.graph)))
@@ -115,7 +113,8 @@ class Sweep:
 
     def args(self, number: int) -> list[int]:
         """Return the arguments of a node of the function."""
-        return self.all_args[self.starts[number] : self.starts[number + 1]]
+        args: list[int] = self.all_args[self.starts[number] : self.starts[number + 1]].tolist()
+        return args
 
     def users(self, number: int) -> list[int]:
         """Return the nodes of the function that use a node, those that do so twice twice."""

@@ -7,7 +7,7 @@ axes come first and are in no shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence, ValuesView
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.ir import Shape
+from difflab.lower.records import Records
 from difflab.primitives.casts import ROUNDING
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
@@ -138,7 +139,7 @@ class NumpyProgram:
     """
 
     input_shapes: Sequence[Shape]
-    made: dict[int, Op] = field(default_factory=dict)
+    made: dict[int, Op] = field(default_factory=dict)  # of scalar programs `OpColumns`
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     truths: set[int] = field(default_factory=set)
@@ -154,8 +155,7 @@ class NumpyProgram:
         if real == self.real:
             return self
         made = {
-            number: op._replace(dtype=real) if op.dtype == self.real else op
-            for number, op in self.made.items()
+            op.number: op._replace(dtype=real) if op.dtype == self.real else op for op in self.ops
         }
         if real == SINGLE:
             for number, op in made.items():
@@ -164,7 +164,7 @@ class NumpyProgram:
         return replace(self, made=made, real=real)
 
     @property
-    def ops(self) -> ValuesView[Op]:
+    def ops(self) -> Collection[Op]:
         """The operations in order."""
         return self.made.values()
 
@@ -184,6 +184,38 @@ class NumpyProgram:
         if number in self.known:
             return self.known[number].shape
         return self.input_shapes[number]
+
+
+class OpColumns(Records[Op]):
+    """The operations of a large program, which are read in order only.
+
+    Examples
+    --------
+    >>> made = OpColumns()
+    >>> made.append(Op(OpForm.UFUNC, np.add, (0, 1), 2, (), FLOAT))
+    >>> [(op.name, op.reads) for op in made.values()]
+    [('add', (0, 1))]
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_split, _joined)
+
+    def values(self) -> OpColumns:
+        """Return the operations, as the method of a dictionary does."""
+        return self
+
+
+OpTemplate = tuple[str, Any, Shape, np.dtype[Any]]
+"""Form, detail, shape and dtype of an operation."""
+
+
+def _split(op: Op) -> tuple[OpTemplate, tuple[int, ...]]:
+    return (op.form, op.detail, op.shape, op.dtype), (op.number, *op.reads)
+
+
+def _joined(template: OpTemplate, integers: tuple[int, ...]) -> Op:
+    form, detail, shape, dtype = template
+    return Op(form, detail, integers[1:], integers[0], shape, dtype)
 
 
 def viewed(array: Array, view: ViewSpec) -> Array:

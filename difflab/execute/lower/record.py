@@ -9,6 +9,7 @@ becomes universal functions likewise.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Collection, Container, Hashable, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from difflab.arrays.shaped import Shaped
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpColumns, OpForm
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.graph.ir import Shape
 from difflab.primitives import as_number
@@ -109,7 +110,11 @@ class Recorder:
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
         """Append the operations of a form, given the value numbers of its arguments."""
-        local, known = dict(enumerate(args)), form.known
+        known = form.known
+        if len(form.made) == 1 and not known:  # most rows
+            ((kind, detail, reads, number, _, dtype),) = form.ops
+            return self.emit(kind, detail, tuple([args[read] for read in reads]), shape, dtype)
+        local = dict(enumerate(args))
         for kind, detail, reads, number, _, dtype in form.ops:
             if known:
                 local |= {read: self.constant(known[read]) for read in reads if read in known}
@@ -165,11 +170,11 @@ class StepRecorder(Recorder):
         kinds = [BOOL if source in truths else FLOAT for source in steps.sources]
         super().__init__([steps.shape(source) for source in steps.sources], kinds)
         self.known = steps.known
-        self.numbers = {source: number for number, source in enumerate(steps.sources)}
+        self.numbers: Any = {source: number for number, source in enumerate(steps.sources)}
 
     def read(self, source: int) -> int:
         """Return the value number of a source."""
-        number = self.numbers.get(source)
+        number: int | None = self.numbers.get(source)
         if number is None:
             number = self.numbers[source] = self.constant(self.known[source])
         return number
@@ -184,6 +189,41 @@ class StepRecorder(Recorder):
         if source in self.known:
             return repr(self.known[source])
         return "truth" if self.numbers[source] in self.program.truths else "number"
+
+
+class UfuncRecorder(StepRecorder):
+    """Records a program of scalars, whose operations may be a million, as columns."""
+
+    def __init__(self, program: ScalarProgram, truths: Collection[int] = ()) -> None:
+        super().__init__(program, truths)
+        self.columns = OpColumns()
+        self.program.made = self.columns  # type: ignore[assignment]  # is not changed any more
+        self.numbers = array(
+            "q", [*range(program.inputs), *[-1] * (program.cells - program.inputs)]
+        )
+        self._numbers_of: dict[Any, dict[Any, int]] = {}
+
+    def read(self, source: int) -> int:
+        """Return the value number of a cell."""
+        number: int = self.numbers[source]
+        if number < 0:
+            number = self.numbers[source] = self.constant(self.known[source])
+        return number
+
+    def emit(
+        self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
+    ) -> int:
+        """Append an operation unless an equal one exists; return its value number."""
+        template = (form, detail, shape, dtype)
+        numbers = self._numbers_of.get(template)
+        if numbers is None:
+            numbers = self._numbers_of[template] = {}
+        key: Any = reads[0] << 32 | reads[1] if len(reads) == 2 else reads
+        number = numbers.get(key)
+        if number is None:
+            number = numbers[key] = self._fresh(dtype)
+            self.columns.append(Op(form, detail, reads, number, shape, dtype))
+        return number
 
 
 @lru_cache(maxsize=4096)
@@ -392,18 +432,22 @@ def as_ufuncs(
     >>> [op.name for op in code.ops], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    recorder = StepRecorder(program, truths)
-    code = recorder.program
+    recorder = UfuncRecorder(program, truths)
+    code, numbers = recorder.program, recorder.numbers
     found: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
-        local = [recorder.read(arg) for arg in args]
-        key = row, tuple([arg in code.truths for arg in local])
+        local = [numbers[arg] for arg in args]
+        if -1 in local:
+            local = list(map(recorder.read, args))
+        kinds = tuple([arg in code.truths for arg in local]) if code.truths else len(args)
+        key = row, kinds
         if key not in found:
-            found[key] = _form(row, _kinds(key[1]), spelled, forms)
+            of_truths = [arg in code.truths for arg in local]
+            found[key] = _form(row, _kinds(of_truths), spelled, forms)
         form = found[key]
         if form is None:
             form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
-        recorder.numbers[cell] = recorder.inline(form, local)
+        numbers[cell] = recorder.inline(form, local)
     for cells in program.outputs:
         code.outputs += recorder.read_all(cells).ravel().tolist()
     return code
@@ -422,7 +466,7 @@ def always_spelled(
     >>> always_spelled(program, {"logaddexp", "multiply"}), always_spelled(program, {"multiply"})
     (True, False)
     """
-    rows = {row: len(args) for _, row, args, _ in program.steps}
+    rows = {row: len(args) for _, row, args, _ in program.steps.samples}
     return all(
         _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
         for row, arity in rows.items()

@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Params, Primitive
 from difflab.core.system import require_memory
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape, packed_slices
 from difflab.graph.passes.shared_steps import steps_once
+from difflab.lower.records import Records
 from difflab.primitives import (
     add,
     broadcast,
@@ -76,6 +77,17 @@ Step = tuple[int, Primitive, tuple[int, ...], dict[str, Any]]
 
 _named: Callable[[Step], ScheduledStep] = partial(tuple.__new__, ScheduledStep)
 """Give a step names, as `ScheduledStep._make` does at three times the cost."""
+
+
+def _split(step: ScheduledStep) -> tuple[Any, tuple[int, ...]]:
+    """Return the row and the parameters of a step, and its nodes."""
+    node, row, args, params = step
+    return (row, tuple(params.items())), (node, *args)
+
+
+def _joined(template: tuple[Primitive, Params], nodes: tuple[int, ...]) -> ScheduledStep:
+    row, params = template
+    return _named((nodes[0], row, nodes[1:], dict(params)))
 
 
 @dataclass(frozen=True)
@@ -246,7 +258,7 @@ class ScalarProgram:
     ----------
     inputs : int
         The number of scalar inputs, which are the first cells.
-    steps : list of ScheduledStep
+    steps : sequence of ScheduledStep
         The operations, on cells.
     known : dict of int to number
         The values of the cells that are constants.
@@ -255,7 +267,7 @@ class ScalarProgram:
     """
 
     inputs: int
-    steps: list[ScheduledStep] = field(default_factory=list)
+    steps: Records[ScheduledStep] = field(default_factory=partial(Records, _split, _joined))
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[CellArray] = field(default_factory=list)
 
@@ -297,6 +309,12 @@ class ScalarProgram:
     def parts(self) -> list[slice]:
         """The slice of each output among the flattened outputs."""
         return packed_slices(cells.shape for cells in self.outputs)
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        last = self.steps[-1].node if self.steps else -1
+        return 1 + max([self.inputs - 1, *self.known, last])
 
     def shape(self, cell: int) -> Shape:
         """Return the shape of a cell, which is a scalar."""
@@ -444,7 +462,7 @@ class _Unrolled(Cells):
 
     def __init__(self, schedule: Schedule, program: ScalarProgram, most: int) -> None:
         super().__init__(schedule, program)
-        self.most = most
+        self.most = self.left = most
 
     def filled(self, steps: Iterable[Step]) -> ScalarProgram:
         """Return the program of steps, elementwise ones on arrays element by element."""
@@ -473,7 +491,7 @@ class _Unrolled(Cells):
     def _each(self, row: Primitive, operands: Sequence[CellArray]) -> Any:
         """Append an operation for each element of operands of one shape."""
         shape = operands[0].shape
-        if math.prod(shape) + len(self.program.steps) > 2 * self.most:
+        if math.prod(shape) > self.most + self.left:
             raise UnsupportedError(_TOO_MANY.format(self.most))
         rows = zip(*[operand.ravel().tolist() for operand in operands], strict=True)
         cells = [self._one(row, args) for args in rows]
@@ -482,8 +500,9 @@ class _Unrolled(Cells):
     def _one(self, row: Primitive, args: tuple[int, ...]) -> int:
         key = (row, args)
         if key not in self.found:
-            if len(self.program.steps) >= self.most:
+            if not self.left:
                 raise UnsupportedError(_TOO_MANY.format(self.most))
+            self.left -= 1
             self.found[key] = self.fresh()
             self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]

@@ -7,7 +7,7 @@ import hashlib
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -199,25 +199,52 @@ def linked(
         Whether it is compiled without optimisation, in a fourth of the time and with the same
         results, unless the cache has optimised code.
     """
+    level = _level(operations)
+    code = read_entry(_entry(text, host, level, inlined=inlined)) if soon and level else None
+    if soon and code is None:
+        level = 0
+    machine = _machine(host, level)
+    code = code or _emitted(text, host, level, machine, inlined=inlined)
+    return _joined([code], symbols, machine)
+
+
+def load_parts(
+    texts: Iterable[str], symbols: Callable[[], Sequence[str]], host: Host, operations: int
+) -> CompiledModule:
+    """Return modules that call one another as one, of which the last one has the function ``run``.
+
+    Each is compiled before the next text is asked for, and `symbols` is called at the end: LLVM
+    takes a kilobyte for each operation of a module.
+    """
+    level = _level(operations)
+    machine = _machine(host, level)
+    codes = [_emitted(text, host, level, machine) for text in texts]
+    return CompiledModule(_joined(codes, symbols(), machine))
+
+
+def _level(operations: int) -> int:
+    return 2 if operations <= WELL else 0
+
+
+def _entry(text: str, host: Host, level: int, *, inlined: bool) -> str:
+    """Return the name of a module's entry in the cache."""
     from difflab import __version__
 
-    binding = llvm()
-    level = 2 if operations <= WELL else 0
+    versions = __version__, import_module("llvmlite").__version__
+    return entry_name(text, host.cpu, host.features, f"{level}{' inlined' * inlined}", *versions)
 
-    def stored(level: int) -> tuple[str, bytes | None]:
-        versions = __version__, import_module("llvmlite").__version__
-        how = f"{level}{' inlined' * inlined}"
-        key = entry_name(text, host.cpu, host.features, how, *versions)
-        return key, read_entry(key)
 
-    key, code = stored(level)
-    if code is None and soon and level:
-        level = 0
-        key, code = stored(level)
-    machine = binding.Target.from_default_triple().create_target_machine(
-        cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True
-    )
+def _machine(host: Host, level: int) -> Any:
+    create = llvm().Target.from_default_triple().create_target_machine
+    return create(cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True)
+
+
+def _emitted(text: str, host: Host, level: int, machine: Any, *, inlined: bool = False) -> bytes:
+    """Return the machine code of a module, from the cache if possible."""
+    key = _entry(text, host, level, inlined=inlined)
+    code = read_entry(key)
     if code is None:
+        binding = llvm()
         module = binding.parse_assembly(text)
         module.verify()
         if inlined:
@@ -226,12 +253,19 @@ def linked(
             builder.getModulePassManager().run(module, builder)
         code = machine.emit_object(module)
         write_entry(key, code)
+    return code
+
+
+def _joined(codes: Sequence[bytes], symbols: Sequence[str], machine: Any) -> Any:
+    """Return the engine of modules, which owns their code."""
+    binding = llvm()
     for symbol in symbols:
         location = address(symbol)
         if not location:
             raise UnsupportedError(f"no library of this machine has '{symbol}': use target 'numpy'")
         binding.add_symbol(symbol, location)
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    for code in codes:
+        engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine

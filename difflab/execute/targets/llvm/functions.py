@@ -59,6 +59,7 @@ class Functions:
         self.host = host
         self.real = real
         self.texts: dict[str, str] = {}
+        self._spelled: dict[tuple[str, int], str] = {}
 
     def function(self, name: str, arity: int, width: int) -> str:
         """Return the name of a mathematical function on vectors of `width`, or on scalars if 1."""
@@ -104,9 +105,15 @@ class Functions:
         """Declare a function of the C library."""
         self.texts.setdefault(name, f"declare {result} @{name}({', '.join(arguments)})")
 
-    def called(self, template: str, width: int) -> dict[str, str]:
-        """Return the functions that a template calls."""
-        return {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
+    def spelled(self, template: str, width: int) -> str:
+        """Return a template with its types and the functions that it calls, without operands."""
+        found = self._spelled.get((template, width))
+        if found is None:
+            called = {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
+            kinds = types(width, self.real)
+            found = template.format("{0}", "{1}", "{2}", r="{r}", **kinds, **called)
+            self._spelled[template, width] = found
+        return found
 
     def _scalar(self, name: str, arity: int) -> str:
         if self.host.of_numpy and name in NUMPY:
@@ -402,9 +409,8 @@ class OperationWriter:
             typed = ", ".join([f"{v} {operand}" for operand in names])
             self.lines.append(f"{result} = call {v} @{function}({typed})")
         else:
-            called = self.functions.called(spelling.template, self.width)
-            text = spelling.template.format(*names, r=result, **self.types, **called)
-            self.lines.append(text)
+            template = self.functions.spelled(spelling.template, self.width)
+            self.lines.append(template.format(*names, r=result))
         (self.bits if truth else self.numbers)[key] = result
 
     def number(self, key: Any) -> str:

@@ -173,9 +173,10 @@ class NativeTarget:
 
     def _compiled(self, writer: LlvmWriter) -> tuple[engine.CompiledModule, int]:
         """Return the code, and the size of its memory for intermediate values."""
-        text = writer.text()
-        symbols = writer.functions.symbols
-        return engine.load(text, symbols, self.machine, self.operations), writer.memory
+        code = engine.load_parts(
+            writer.modules(), lambda: writer.functions.symbols, self.machine, self.operations
+        )
+        return code, writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, of which `numbers` holds the flattened inputs."""

@@ -11,7 +11,8 @@ vector function, which leaves its results in v. For packed points, each input an
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from difflab.errors import ConsistencyError
@@ -26,6 +27,7 @@ from difflab.execute.targets.llvm.functions import (
     types,
 )
 from difflab.execute.targets.llvm.libraries import Host
+from difflab.lower.records import Records
 
 # --- independent calls of one function, as one call of a vector function -------------------------
 # The operations of a window are sorted by the largest number of such calls on a path to them.
@@ -38,20 +40,34 @@ WINDOW = 8_000
 """Operations that are sorted at a time, so that the values between them stay in the cache."""
 
 
-def _grouped_calls(ops: Sequence[Op], functions: Functions, width: int) -> list[list[Op]]:
-    """Return operations in order: groups of up to `width` calls, and groups of one operation."""
-    arities = {op.name: len(op.reads) for op in ops}
+def _grouped_calls(ops: Collection[Op], functions: Functions, width: int) -> Iterator[list[Op]]:
+    """Yield operations in order: groups of up to `width` calls, and groups of one operation."""
+    arities = {op.name: len(op.reads) for op in ops} if len(ops) >= LEAST else {}
     names = {
         name
         for name, arity in arities.items()
         if SPELLINGS[name].function and functions.vector(SPELLINGS[name].function, arity, width)
     }
-    if not names or len(ops) < LEAST:
-        return [[op] for op in ops]
+    if not names:
+        yield from ([op] for op in ops)
+        return
+    steps = iter(ops)
+    while window := list(islice(steps, WINDOW)):
+        yield from _by_level(window, names, width)
+
+
+def _split(group: Sequence[Op]) -> tuple[Any, list[int]]:
+    """Return what the operations of a group share, and their values."""
+    form, detail, reads, _, shape, dtype = group[0]
+    template = form, detail, shape, dtype, 1 + len(reads)
+    return template, [value for op in group for value in (op.number, *op.reads)]
+
+
+def _joined(template: Any, values: tuple[int, ...]) -> list[Op]:
+    form, detail, shape, dtype, size = template
     return [
-        group
-        for start in range(0, len(ops), WINDOW)
-        for group in _by_level(ops[start : start + WINDOW], names, width)
+        Op(form, detail, values[start + 1 : start + size], values[start], shape, dtype)
+        for start in range(0, len(values), size)
     ]
 
 
@@ -77,6 +93,8 @@ def _by_level(ops: Sequence[Op], names: set[str], width: int) -> Iterator[list[O
 
 PIECE = 1000
 """Groups of operations in one function: LLVM's compile time grows faster than linearly."""
+MOST_PIECES = 32
+"""Functions in one module: LLVM's memory for a module is released before the next one."""
 
 
 class LlvmWriter:
@@ -97,8 +115,10 @@ class LlvmWriter:
     ----------
     lanes : int
         The number of lanes of a vector.
-    pieces : list of list of list of Op
-        The operations of each function; those of a group are computed together.
+    groups : sequence of list of Op
+        The operations; those of a group are computed together.
+    pieces : int
+        The functions that they are split into.
     slots : dict of int to int
         Where values are in the memory v.
     memory : int
@@ -120,28 +140,50 @@ class LlvmWriter:
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
-        steps = list(code.ops)
-        groups = [[op] for op in steps]
+        self.groups: Records[list[Op]] = Records(_split, _joined)
+        groups: Iterator[list[Op]] = ([op] for op in code.ops)
         if width == 1:
-            groups = _grouped_calls(steps, self.functions, self.lanes)
-        self.pieces = [groups[k : k + PIECE] for k in range(0, len(groups), PIECE)] or [[]]
-        self._share()
+            groups = _grouped_calls(code.ops, self.functions, self.lanes)
+        home: dict[int, int] = {}
+        for group in groups:
+            self._share(group, home, len(self.groups) // PIECE)
+            self.groups.append(group)
+        self.pieces = max(1, -(-len(self.groups) // PIECE))
 
     def text(self) -> str:
         """Return the module."""
-        bodies = [self.piece(number).text() for number in range(len(self.pieces))]
-        lines: list[str] = []
-        if len(bodies) == 1:
-            head, body = bodies[0]
-            lines += self._run([*head], body)
-        else:
-            for number, (head, body) in enumerate(bodies):
-                lines.append(f"define internal void @piece{number}({_PARAMETERS}) #0 {{")
-                lines += [*head, *body, "ret void", "}"]
-            calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(len(bodies))]
-            lines += self._run([], calls)
+        if self.pieces == 1:
+            head, body = self.piece(0).text()
+            return self._module(self._run([*head], body))
+        pieces = self._functions(range(self.pieces), "internal ")
+        return self._module([*pieces, *self._run([], self._calls())])
+
+    def modules(self) -> Iterator[str]:
+        """Yield the module, or that of each part of a large program, the function ``run`` last."""
+        if self.pieces <= MOST_PIECES:
+            yield self.text()
+            return
+        for start in range(0, self.pieces, MOST_PIECES):
+            part = range(start, min(start + MOST_PIECES, self.pieces))
+            yield self._module(self._functions(part))
+        declared = [f"declare void @piece{number}({_KINDS})" for number in range(self.pieces)]
+        yield self._module([*declared, *self._run([], self._calls())])
+
+    def _functions(self, pieces: Iterable[int], linkage: str = "") -> Iterator[str]:
+        """Yield the function of each piece."""
+        for number in pieces:
+            head, body = self.piece(number).text()
+            define = f"define {linkage}void @piece{number}({_PARAMETERS}) #0 {{"
+            yield "\n".join([define, *head, *body, "ret void", "}"])
+
+    def _calls(self) -> list[str]:
+        return [f"call void @piece{number}({_ARGUMENTS})" for number in range(self.pieces)]
+
+    def _module(self, lines: Iterable[str]) -> str:
+        """Return a module with what its functions call."""
+        written = list(lines)
         attributes = function_attributes(8 * self.align * self.lanes)
-        return "\n".join([*lines, *self.functions.texts.values(), attributes])
+        return "\n".join([*written, *self.functions.texts.values(), attributes])
 
     def piece(self, number: int) -> PieceWriter:
         """Return the writer of a piece."""
@@ -168,18 +210,15 @@ class LlvmWriter:
         yield "br i1 %more, label %loop, label %done"
         yield from ("done:", "ret void", "}")
 
-    def _share(self) -> None:
-        """Assign an index in the memory to each value that is read from there."""
-        home: dict[int, int] = {}
-        for number, piece in enumerate(self.pieces):
-            for group in piece:
-                for op in group:
-                    for arg in op.reads:
-                        if home.get(arg, number) != number and arg not in self.slots:
-                            self._reserve([arg], self.width)
-                    home[op.number] = number
-                if len(group) > 1:
-                    self._reserve([op.number for op in group], self.lanes)
+    def _share(self, group: Sequence[Op], home: dict[int, int], piece: int) -> None:
+        """Assign an index in the memory to each value that a piece reads from there."""
+        for op in group:
+            for arg in op.reads:
+                if home.get(arg, piece) != piece and arg not in self.slots:
+                    self._reserve([arg], self.width)
+            home[op.number] = piece
+        if len(group) > 1:
+            self._reserve([op.number for op in group], self.lanes)
 
     def _reserve(self, values: Sequence[int], size: int) -> None:
         """Assign consecutive elements of the memory."""
@@ -188,6 +227,7 @@ class LlvmWriter:
 
 
 _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
+_KINDS = "ptr noalias, ptr noalias, ptr noalias, i64"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 
@@ -212,7 +252,7 @@ class PieceWriter(OperationWriter):
     def text(self) -> tuple[list[str], list[str]]:
         """Return the head and the body."""
         writer, code = self.writer, self.writer.code
-        for group in writer.pieces[self.piece]:
+        for group in writer.groups[self.piece * PIECE : (self.piece + 1) * PIECE]:
             if len(group) > 1:
                 self._call(group)
             else:

@@ -216,7 +216,7 @@ def test_calls_that_depend_on_one_another_come_one_after_the_other(
     outputs = ", ".join(f"v{k}" for k in range(5, 150, 3))
     f = dl.parse("\n".join(["x: [10]", *lines, f"[{outputs}]"]))
     run = native(f)
-    groups = [group for piece in run.writer(1).pieces for group in piece]
+    groups = list(run.writer(1).groups)
     assert (max(map(len, groups)) > 1) == bool(run.machine.letter)
     x = rng.uniform(-1, 1, 10)
     np.testing.assert_allclose(run.point(x), f(x), rtol=1e-13)

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.source import PointTarget, Workspace
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
@@ -24,7 +23,7 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.addresses import checked
 from difflab.execute.targets.llvm.arrays.control import FAULT, raise_fault
-from difflab.execute.targets.llvm.arrays.expansion import instructions
+from difflab.execute.targets.llvm.arrays.expansion import instructions, scalar_instructions
 from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
 from difflab.execute.targets.llvm.arrays.routine import Module
@@ -32,7 +31,7 @@ from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, host
 from difflab.execute.targets.llvm.machine_call import PointCode, PointInput
 from difflab.execute.targets.llvm.python_objects import address_reader
 from difflab.graph.function import Function
-from difflab.lower.nests import Ref
+from difflab.lower.nests import Instructions, Ref
 
 __all__ = ["NativeArrays"]
 
@@ -74,9 +73,13 @@ class NativeArrays(PointTarget):
     def __init__(
         self, schedule: Schedule, *, soon: bool = False, machine: Host | None = None
     ) -> None:
-        function = schedule.function
+        self._fill(schedule.function, instructions(schedule), soon, machine)
+
+    def _fill(
+        self, function: Function, program: Instructions, soon: bool, machine: Host | None
+    ) -> None:
         super().__init__(function.input_shapes, len(function.outputs))
-        self.layout = arranged(instructions(schedule))
+        self.layout = arranged(program)
         self.program = self.layout.program
         if self.layout.operations > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
@@ -102,15 +105,15 @@ class NativeArrays(PointTarget):
         than compiling one of straight-line code, so loops for a part of the operations do not pay.
         """
         steps = program.steps
-        numbers: dict[Primitive, int] = {}
-        kinds = np.array([numbers.setdefault(step.row, len(numbers)) for step in steps], np.int64)
+        kinds = np.array(steps.kinds, np.int64)
         repeated = np.zeros(len(kinds), np.bool_)
         for start, stop, _ in equal_stretches(kinds):
             repeated[start:stop] = True
         if len(steps) - np.count_nonzero(repeated) > len(steps) // TURNS:
             return None
+        found = cls.__new__(cls)
         try:
-            found = cls(Schedule.of(function))
+            found._fill(function, scalar_instructions(function, program), False, None)
         except UnsupportedError:
             return None
         return found if found.layout.operations * TURNS <= len(steps) else None

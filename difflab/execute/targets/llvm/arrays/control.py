@@ -105,11 +105,11 @@ class ControlWriter:
         The routine to which code is appended.
     step : Instruction
         The instruction.
-    later : sequence of Instruction
+    later : range
         The same instruction in all iterations of a repetition.
     """
 
-    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
+    def __init__(self, routine: Routine, step: Instruction, later: range) -> None:
         assert isinstance(step.called, Subprograms)
         self.routine = routine
         self.called = step.called

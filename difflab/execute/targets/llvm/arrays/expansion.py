@@ -17,7 +17,8 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
 from difflab.execute.lower.ops import BOOL, FLOAT, Op
-from difflab.execute.lower.schedule import Schedule
+from difflab.execute.lower.record import as_ufuncs
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm.array_lowering import MachineLowering
 from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
@@ -40,10 +41,12 @@ from difflab.lower.nests import (
     Called,
     Instruction,
     Instructions,
+    Ref,
     View,
     in_order,
     require_bounds,
 )
+from difflab.lower.records import Records
 from difflab.lower.rows import (
     LOWERED,
     copy,
@@ -86,6 +89,60 @@ def instructions(schedule: Schedule) -> Instructions:
     lowering = MachineLowering(schedule)
     lowering.run()
     return _Expansion(lowering).result
+
+
+def scalar_instructions(function: Function, program: ScalarProgram) -> Instructions:
+    """Return a function's operations on scalars as nests of one point.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no machine code, or a result is an array of truth values.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [2]; [sin(x[1]), x[0]*x[1]]")
+    >>> for step in scalar_instructions(f, ScalarProgram.of(f)).code:
+    ...     print(step.name, step.out.root, [ref[:2] for ref in step.args])
+    sin 1 [(0, 1)]
+    multiply 2 [(0, 0), (0, 1)]
+    """
+    code = as_ufuncs(program, SPELLINGS)
+    sizes = list(map(math.prod, function.input_shapes))
+    result = Instructions(len(sizes))
+    result.sizes.update(enumerate(sizes))
+    count = code.inputs + len(code.ops) + len(code.known)
+    roots = np.arange(count) - code.inputs + len(sizes)
+    roots[: code.inputs] = np.repeat(np.arange(len(sizes)), sizes)
+    offsets = np.zeros(count, dtype=np.int64)
+    offsets[: code.inputs] = [place for size in sizes for place in range(size)]
+    records = code.ops
+    assert isinstance(records, Records)
+    values = np.frombuffer(records.integers, np.int64)
+    integers = np.stack([roots[values], offsets[values]], axis=-1)
+    templates = [
+        (op.name, (), "", op.dtype == BOOL, None, None, ((),) * (1 + len(op.reads)))
+        for op in records.samples
+    ]
+    result.code.adopt(templates, records.kinds, 2 * np.array(records.ends), integers)
+    for number, value in code.known.items():
+        result.known[int(roots[number])] = len(result.constants)
+        result.constants.append(float(value))
+    result.truths.update(roots[list(code.truths)].tolist())
+    refs = [Ref(int(roots[n]), int(offsets[n]), ()) for n in code.outputs]
+    for root, (part, cells) in enumerate(zip(program.parts, program.outputs, strict=True), count):
+        own = refs[part]
+        if cells.shape == () and own[0].root >= result.inputs:
+            result.outputs.append(own[0])
+            continue
+        if any(ref.root in result.truths for ref in own):
+            raise UnsupportedError("an array of truth values has no machine code here")
+        result.sizes[root] = len(own)
+        for place, ref in enumerate(own):
+            result.add(copy(View(Ref(root, place, ()), ()), View(ref, ())))
+        result.outputs.append(View.whole(root, cells.shape).ref)
+    return result
 
 
 def routine_layout(function: Function) -> NestLayout:

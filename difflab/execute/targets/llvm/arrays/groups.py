@@ -10,22 +10,26 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.loop_detection import (
     Segment,
     Segments,
-    ValuePosition,
+    ValuePositions,
     elided,
     segmented,
 )
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.libraries import Transform
 from difflab.graph.ir import Shape
-from difflab.lower.nests import COPY, Instruction, Instructions, Ref, squeezed
+from difflab.lower.nests import COPY, Instruction, Instructions, Ref, Refs, squeezed
 
 # --- instructions that may share a nest: none writes values that another reads at other points ---
 
@@ -201,7 +205,8 @@ class NestLayout:
     @classmethod
     def empty(cls) -> NestLayout:
         """Return the layout of an empty program."""
-        return cls(Instructions(0), Segments([], {}, []))
+        nothing = ValuePositions(np.empty(0, np.int64), np.empty((3, 0), np.int64))
+        return cls(Instructions(0), Segments([], nothing, []))
 
     def _arrange(self, number: int, segment: Segment) -> None:
         """Allocate memory for the kept values of a segment."""
@@ -230,8 +235,10 @@ class NestLayout:
         for number, group in enumerate(self.groups[0]):
             for step in (self.program.code[place] for place in group.steps):
                 for ref in (step.out, *step.args):
-                    position = self.cut.places.get(ref.root)
-                    if position is not None and position[:2] in self.kept:
+                    if ref.root not in self.cut.places:
+                        continue
+                    position = self.cut.places[ref.root]
+                    if position[:2] in self.kept:
                         used.setdefault(position.value, []).append(number)
                 if isinstance(step.called, Subprograms):
                     results[self.cut.places[step.out.root].value] = step.called.results
@@ -275,7 +282,9 @@ class NestLayout:
     @property
     def work(self) -> int:
         """The scalar operations of a run; loops whose steps are not known count as one step."""
-        return sum(step.work for step in self.program.code)
+        code = self.program.code
+        counts = np.bincount(code.kinds).tolist()
+        return sum(step.work * count for step, count in zip(code.samples, counts, strict=True))
 
     # --- groups -----------------------------------------------------------------------------
 
@@ -320,7 +329,8 @@ class NestLayout:
 
     def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
         start = segment.start + turn * segment.period
-        return self.program.code[start : start + segment.period]
+        piece: list[Instruction] = self.program.code[start : start + segment.period]
+        return piece
 
     # --- memory -----------------------------------------------------------------------------
 
@@ -356,7 +366,7 @@ class NestLayout:
         """Return whether a value has memory."""
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
-    def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
+    def address(self, ref: Ref, turns: Refs | None = None) -> Address:
         """Return the address of an operand, given the operand in this and all later iterations.
 
         Raises
@@ -364,15 +374,17 @@ class NestLayout:
         ConsistencyError
             The offsets do not increase by a constant stride per iteration.
         """
-        here = self._start(ref)
-        if not turns:
-            return here
-        starts = [self._start(turn) for turn in turns]
-        step = starts[1].start - here.start
-        wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
-        if starts != wanted:
-            raise ConsistencyError(f"an operand in {here.memory} moves by different steps")
-        return here._replace(step=step)
+        memories, offsets = self._starts
+        memory, start = int(memories[ref.root]), int(offsets[ref.root]) + ref.offset
+        name = {_VALUES: "values", _CONSTANTS: "constants"}.get(memory) or f"input {memory}"
+        if turns is None or not len(turns.roots):
+            return Address(name, start, 0)
+        starts = offsets[turns.roots] + turns.offsets
+        step = int(starts[1]) - start
+        wanted = start + step * np.arange(len(starts))
+        if not ((memories[turns.roots] == memory) & (starts == wanted)).all():
+            raise ConsistencyError(f"an operand in {name} moves by different steps")
+        return Address(name, start, step)
 
     def capacity(self, memory: str) -> int:
         """Return the number of elements of a memory."""
@@ -392,15 +404,31 @@ class NestLayout:
         if low < 0 or high >= self.capacity(address.memory):
             raise ConsistencyError(f"a nest over {domain} comes to {low} to {high} of {address}")
 
-    def _start(self, ref: Ref) -> Address:
-        known = self.program.known.get(ref.root)
-        if known is not None:
-            return Address("constants", known + ref.offset, 0)
-        if ref.root < self.program.inputs:
-            return Address(f"input {ref.root}", ref.offset, 0)
-        place: ValuePosition = self.cut.places[ref.root]
-        starts, step = self.starts[place.segment]
-        return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
+    @cached_property
+    def _starts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The memory of each value, and where it begins there."""
+        ordinals, (segments, values, pieces) = self.cut.places.ordinals, self.cut.places.where
+        first = np.cumsum([0, *map(len, self.cut.sizes)])
+        begin = np.full(first[-1], _NOWHERE)
+        for number, (places, _) in enumerate(self.starts):
+            begin[[first[number] + value for value in places]] = list(places.values())
+        steps = np.array([step for _, step in self.starts], dtype=np.int64)
+        memories = np.full(len(ordinals), _VALUES)
+        starts = np.full(len(ordinals), _NOWHERE)
+        defined = ordinals >= 0
+        starts[defined] = (begin[first[segments] + values] + pieces * steps[segments])[
+            ordinals[defined]
+        ]
+        inputs, known = self.program.inputs, self.program.known
+        memories[:inputs], starts[:inputs] = np.arange(inputs), 0
+        memories[list(known)], starts[list(known)] = _CONSTANTS, list(known.values())
+        return memories, starts
+
+
+_VALUES, _CONSTANTS = -1, -2
+"""Memories that are no inputs, which are those from 0 on."""
+_NOWHERE = -(1 << 40)
+"""The start of a value that has no memory."""
 
 
 class _Memory:

@@ -9,7 +9,6 @@ reads the step before it, k pieces if it reads the k steps before it.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -56,6 +55,28 @@ class ValuePosition(NamedTuple):
     piece: int
 
 
+@dataclass(frozen=True)
+class ValuePositions:
+    """The position at which each value is defined, if an instruction defines it.
+
+    Attributes
+    ----------
+    ordinals : array of int
+        For each value how many are defined before it; -1 if no instruction defines it.
+    where : (3, values) array of int
+        The segments, indices and pieces, in the order of the definitions.
+    """
+
+    ordinals: NDArray[np.int64]
+    where: NDArray[np.int64]
+
+    def __contains__(self, root: int) -> bool:
+        return root < len(self.ordinals) and bool(self.ordinals[root] >= 0)
+
+    def __getitem__(self, root: int) -> ValuePosition:
+        return ValuePosition(*self.where[:, self.ordinals[root]].tolist())
+
+
 @dataclass
 class Segments:
     """Instructions cut into segments.
@@ -64,14 +85,14 @@ class Segments:
     ----------
     segments : list of Segment
         All instructions, in order.
-    places : dict of int to ValuePosition
+    places : ValuePositions
         The position at which each value is defined.
     sizes : list of list of int
         For each segment the sizes of the values of a piece.
     """
 
     segments: list[Segment]
-    places: dict[int, ValuePosition]
+    places: ValuePositions
     sizes: list[list[int]]
 
 
@@ -122,13 +143,15 @@ def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
         factors = np.cumprod(np.full(window, _FACTOR))
         shifted = [1 + kinds[k : size - window + 1 + k] for k in range(window)]
         sums = sum(factor * shift for factor, shift in zip(factors, shifted, strict=True))
-    last: dict[int, int] = {}
-    apart: Counter[int] = Counter()
-    for place, key in enumerate(np.asarray(sums).tolist()):
-        if key in last:
-            apart[place - last[key]] += 1
-        last[key] = place
-    likely = [period for period, _ in apart.most_common(_PERIODS)]
+    keys = np.asarray(sums)
+    order = np.argsort(keys, kind="stable")
+    again = keys[order[1:]] == keys[order[:-1]]
+    places = order[1:][again]
+    apart = (places - order[:-1][again])[np.argsort(places)]
+    by_length = np.argsort(apart, kind="stable")
+    begin = np.flatnonzero(np.diff(apart[by_length], prepend=0))
+    first, counts = by_length[begin], np.diff(begin, append=len(apart))
+    likely = apart[first[np.lexsort((first, -counts))]][:_PERIODS].tolist()
     yield from dict.fromkeys([*likely, 1])
 
 
@@ -138,57 +161,53 @@ class _Segmenter:
     def __init__(self, program: Instructions) -> None:
         self.program = program
         self.code = program.code
-        self.ordinal: dict[int, int] = {}
-        self.roots: list[int] = []
-        self.made: list[int] = []  # how many values are made before each instruction
-        signatures: dict[Any, int] = {}
+        ends, integers = np.array(self.code.ends), _narrowed(np.array(self.code.integers))
+        arity = np.diff(ends) // 2
         # The operands' values, where they begin in them, and where the result begins.
-        self.slots = max([len(step.args) for step in self.code], default=0)
+        self.slots = int(arity.max(initial=1)) - 1
         self.width = 2 * self.slots + 1
-        self.numbers = np.zeros((len(self.code), self.width), dtype=np.int64)
-        self.own = np.zeros((len(self.code), self.width), dtype=bool)
-        kinds = np.empty(len(self.code), dtype=np.int64)
-        for place, step in enumerate(self.code):
-            self.made.append(len(self.ordinal))
-            kinds[place] = signatures.setdefault(self._signature(place, step), len(signatures))
-        self.made.append(len(self.ordinal))
-        self.kinds = kinds
-        total = len(self.ordinal)
-        self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
-
-    def _signature(self, place: int, step: Instruction) -> Any:
-        """Return the parts of an instruction that equal pieces share; record its offsets."""
-        slots: list[Any] = []
-        for slot, ref in enumerate(step.args):
-            known = self.program.known.get(ref.root)
-            begin = self.slots + slot
-            if known is not None:
-                self.numbers[place, begin] = known + ref.offset
-                slots.append((-1, ref.strides))
-                continue
-            self.numbers[place, begin] = ref.offset
-            if ref.root < self.program.inputs:
-                slots.append((ref.root, ref.strides))
-            else:
-                self.numbers[place, slot] = self.ordinal[ref.root]
-                self.own[place, slot] = True
-                slots.append((-2, ref.strides))
-        out = step.out
-        self.numbers[place, -1] = out.offset
-        new = out.root not in self.ordinal
-        number = self.ordinal.setdefault(out.root, len(self.ordinal))
-        back = 0 if new else len(self.ordinal) - number
+        slots = np.arange(self.slots + 1)
+        present = slots < arity[:, None]
+        first = _narrowed(np.where(present, ends[:-1, None] + 2 * slots, 0))
+        roots = np.where(present, integers[first], -1)
+        offsets = np.where(present, integers[first + 1], 0)
+        out = roots[:, 0]
+        size = 1 + max([int(roots.max(initial=-1)), *program.known, *program.sizes])
+        written = np.full(size, -1)
+        written[out[::-1]] = np.arange(len(out))[::-1]  # the first instruction that writes it
+        new = written[out] == np.arange(len(out))
+        # How many values are made before each instruction.
+        self.made = np.concatenate([[0], np.cumsum(new)])
+        self.roots = out[new]
+        self.ordinals = np.full(size, -1, integers.dtype)
+        self.ordinals[self.roots] = np.arange(len(self.roots))
+        known = np.full(size, -1, integers.dtype)
+        known[list(program.known)] = list(program.known.values())
+        constant = present & (known[roots] >= 0)
+        self.own = np.zeros((len(out), self.width), dtype=bool)
+        self.own[:, : self.slots] = (present & ~constant & (roots >= program.inputs))[:, 1:]
+        self.numbers = np.concatenate(
+            [
+                np.where(self.own[:, : self.slots], self.ordinals[roots[:, 1:]], 0),
+                (offsets + np.where(constant, known[roots], 0))[:, 1:],
+                offsets[:, :1],
+            ],
+            axis=1,
+        )
+        sources = np.where(constant, -1, np.where(roots < program.inputs, roots, -2))[:, 1:]
+        back = np.where(new, 0, self.made[:-1] - self.ordinals[out])
+        sizes = np.ones(size, dtype=np.int64)
+        sizes[list(program.sizes)] = list(program.sizes.values())
         # Each result of a routine has a buffer of its own.
-        result = out.root if out.root < self.program.inputs else -1
-        written = (new, back, self.program.sizes[out.root], out.strides, result)
-        calls = (step.lookup, step.called)
-        kind = (step.name, step.domain, step.into, step.truth, *calls)
-        return *kind, written, tuple(slots)
+        result = np.where(out < program.inputs, out, -1)
+        shared = (np.array(self.code.kinds), new, back, sizes[out], result, *sources.T)
+        self.kinds = _joint_kinds(shared)
+        total = len(self.roots)
+        self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
 
     def result(self, loops: bool) -> Segments:
         """Cut."""
         segments: list[Segment] = []
-        self.roots = list(self.ordinal)
         straight = place = 0
         stretches = equal_stretches(self.kinds) if loops else []
         while place < len(self.code):
@@ -202,8 +221,7 @@ class _Segmenter:
             place = straight = found.start + found.period * found.count
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
-        made = zip(*self.where.tolist(), strict=True)
-        places = {root: ValuePosition(*where) for root, where in zip(self.roots, made, strict=True)}
+        places = ValuePositions(self.ordinals, self.where)
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
@@ -221,7 +239,7 @@ class _Segmenter:
 
     def _sizes(self, segment: Segment) -> list[int]:
         first, last = self.made[segment.start], self.made[segment.start + segment.period]
-        return [self.program.sizes[root] for root in self.roots[first:last]]
+        return [self.program.sizes[root] for root in self.roots[first:last].tolist()]
 
     def _loop(
         self, place: int, stretches: Sequence[tuple[int, int, int]], segment: int
@@ -232,23 +250,28 @@ class _Segmenter:
                 continue
             whole = (stop - place) // period
             few = min(LEAST + MOST_BEFORE - 1, whole)
-            moves, sources = self._operands(place, period, few, segment)
+            begin = self._operands(place, period, range(few), segment)
             for before in range(1, few - LEAST + 2):
-                if _turns(moves, sources, before) >= LEAST + before - 1:
-                    every = self._operands(place, period, whole, segment)
-                    return Segment(place, period, _turns(*every, before), before)
+                count = _turns(begin, begin, before)
+                if count >= LEAST + before - 1:
+                    step = max(_BLOCK // period, 1)
+                    for start in range(few, whole, step):
+                        if count < start:
+                            break
+                        block = range(start, min(start + step, whole))
+                        every = self._operands(place, period, block, segment)
+                        count += _turns(begin, every, before, start)
+                    return Segment(place, period, count, before)
         return None
 
-    def _operands(
-        self, place: int, period: int, count: int, segment: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the piece whose value each operand of `count` pieces reads, or its offset.
+    def _operands(self, place: int, period: int, pieces: range, segment: int) -> _Operands:
+        """Return the piece whose value each operand of some pieces reads, or its offset.
 
         The second array states the segment that defines the value, and its index there.
         """
-        stop = place + period * count
-        shape = (count, period, self.width)
-        numbers, own = self.numbers[place:stop].reshape(shape), self.own[place:stop].reshape(shape)
+        shape = (len(pieces), period, self.width)
+        rows = slice(place + period * pieces.start, place + period * pieces.stop)
+        numbers, own = self.numbers[rows].reshape(shape), self.own[rows].reshape(shape)
         first, each = self.made[place], self.made[place + period] - self.made[place]
         inside = own & (numbers >= first)
         known = self.where[:, np.where(own & ~inside, numbers, 0)]
@@ -260,13 +283,41 @@ class _Segmenter:
         return moves, np.stack([where, which], axis=-1)
 
 
-def _turns(moves: NDArray[np.int64], sources: NDArray[np.int64], before: int) -> int:
-    """Return how many pieces are iterations of one loop, of which `before` are peeled off."""
+_Operands = tuple[NDArray[np.int64], NDArray[np.int64]]
+_BLOCK = 65_536
+"""Instructions whose operands are compared at a time."""
+
+
+def _turns(begin: _Operands, pieces: _Operands, before: int, first: int = 0) -> int:
+    """Return how many pieces, from a first one on, are iterations of the loop that begins so.
+
+    The pieces before the loop, `before` of them, are counted where they are among them.
+    """
+    moves, sources = begin
     step = moves[before + 1] - moves[before]
-    even = moves[before:] == moves[before] + step * np.arange(len(moves) - before)[:, None, None]
-    fits = even & (sources[before:] == sources[before]).all(axis=-1)
-    broken = np.flatnonzero(~fits.all(axis=(1, 2)))
-    return before + int(broken[0]) if len(broken) else len(moves)
+    numbers = np.arange(first, first + len(pieces[0]))
+    even = pieces[0] == moves[before] + step * (numbers - before)[:, None, None]
+    fits = (even & (pieces[1] == sources[before]).all(axis=-1)).all(axis=(1, 2))
+    broken = np.flatnonzero(~(fits | (numbers < before)))
+    return int(broken[0]) if len(broken) else len(numbers)
+
+
+def _narrowed(integers: NDArray[np.int64]) -> NDArray[Any]:
+    """Return integers of half the size, if they fit: those of a million instructions are many."""
+    return integers.astype(np.int32) if integers.max(initial=0) < 1 << 31 else integers
+
+
+def _joint_kinds(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """Return integers that are equal where all columns are."""
+    kinds, count = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        low, high = int(column.min(initial=0)), int(column.max(initial=0))
+        if count * (high - low + 1) >= 1 << 62:
+            distinct, kinds = np.unique(kinds, return_inverse=True)
+            count = len(distinct)
+        kinds = kinds * (high - low + 1) + (column - low)
+        count *= high - low + 1
+    return kinds
 
 
 # --- copy elision: the parts of a concatenation and results are computed in place ----------------
@@ -309,12 +360,12 @@ def elided(program: Instructions) -> Instructions:
             ref = Ref(home.root, home.offset + ref.offset, ref.strides)
         return ref
 
-    code = [
-        step._replace(out=moved(step.out), args=tuple(map(moved, step.args)))
-        for place, step in enumerate(program.code)
-        if place not in copies
-    ]
-    return replace(program, code=code, outputs=list(map(moved, program.outputs)))
+    found = Instructions(program.inputs)
+    for place, step in enumerate(program.code):
+        if place not in copies:
+            args = tuple(map(moved, step.args))
+            found.code.append(step._replace(out=moved(step.out), args=args))
+    return replace(program, code=found.code, outputs=list(map(moved, program.outputs)))
 
 
 class _Uses:

@@ -242,7 +242,7 @@ class Nest:
         self,
         routine: Routine,
         steps: Sequence[Instruction],
-        later: Sequence[Sequence[Instruction]],
+        later: Sequence[range],
     ) -> None:
         self.routine = routine
         self.steps = steps
@@ -266,7 +266,7 @@ class Nest:
         for place, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
             for slot, ref in enumerate((step.out, *step.args)):
                 if self._in_memory(place, slot, ref):
-                    turns = [(turn.out, *turn.args)[slot] for turn in later]
+                    turns = self.routine.layout.program.refs(later, slot)
                     domain = step.along(slot)
                     pointers[place, slot] = self.routine.operand(step.name, ref, domain, turns)
         for block in self._blocks():

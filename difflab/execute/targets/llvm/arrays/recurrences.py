@@ -20,11 +20,11 @@ class RecurrenceNest:
         Where it is written.
     step : Instruction
         The instruction: its operands are the terms and, in a linear recurrence, the coefficients.
-    later : sequence of Instruction
+    later : range
         The same instruction in all iterations from this on.
     """
 
-    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
+    def __init__(self, routine: Routine, step: Instruction, later: range) -> None:
         self.routine = routine
         self.step = step
         self.refs = (step.out, *step.args)

@@ -23,7 +23,7 @@ from difflab.execute.targets.llvm.functions import (
 )
 from difflab.execute.targets.llvm.libraries import FOURIER_SYMBOL, Host, MatrixLoop, Transform
 from difflab.graph.ir import Shape
-from difflab.lower.nests import RECURRENCES, Instruction, Ref
+from difflab.lower.nests import RECURRENCES, Instruction, Ref, Refs
 
 
 class Region(NamedTuple):
@@ -364,10 +364,10 @@ class Routine:
         first = segment.start + turn * segment.period
         for group in groups:
             steps = [code[first + place] for place in group.steps]
-            later: list[Sequence[Instruction]] = [()] * len(steps)
+            later = [range(0)] * len(steps)
             if turn == segment.before:
                 stop = segment.start + segment.period * segment.count
-                later = [code[first + place : stop : segment.period] for place in group.steps]
+                later = [range(first + place, stop, segment.period) for place in group.steps]
             self.module.operations += len(steps)
             if isinstance(steps[0].called, Subprograms):
                 ControlWriter(self, steps[0], later[0]).write()
@@ -378,7 +378,7 @@ class Routine:
             else:
                 Nest(self, steps, later).write()
 
-    def _by_library(self, step: Instruction, later: Sequence[Instruction]) -> None:
+    def _by_library(self, step: Instruction, later: range) -> None:
         """Call a function of a library."""
         called, (target, *sources) = step.called, self.operands(step, later)
         if isinstance(called, Transform):
@@ -409,25 +409,25 @@ class Routine:
             base = self.bases[key]
         return self.moved(base, start)
 
-    def operands(self, step: Instruction, later: Sequence[Instruction]) -> list[str]:
-        """Return pointers to the result and the operands of a step, given it in each iteration."""
+    def operands(self, step: Instruction, later: range) -> list[str]:
+        """Return pointers to the result and the operands of a step; `later` are its iterations."""
         return [
-            self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
+            self.operand(step.name, ref, domain, self.layout.program.refs(later, slot))
             for slot, (ref, domain) in enumerate(step.accesses())
         ]
 
-    def operand(self, name: str, ref: Ref, domain: Shape, turns: Sequence[Ref]) -> str:
+    def operand(self, name: str, ref: Ref, domain: Shape, turns: Refs) -> str:
         """Return a pointer to an operand; in all iterations it stays inside its memory."""
         layout = self.layout
         address = layout.address(ref, turns)
-        layout.check(address, ref, domain, max(len(turns), 1))
+        layout.check(address, ref, domain, max(len(turns.roots), 1))
         pointer = self.pointer(address)
         if not self.checked:
             return pointer
         user = f"{name} over {domain} at {ref}"
         if address.memory == "constants":  # from iteration to iteration another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
-        root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
+        root = layout.address(Ref(ref.root, 0, ()), Refs(turns.roots, 0 * turns.offsets))
         size = layout.program.sizes[ref.root]
         return self.within(pointer, size, user, self.pointer(root))
 
