@@ -64,8 +64,8 @@ def verified(
     graph = selected(whole, whole.outputs[:count], whole.output_names[:count])
     code, x = Code.of(run, arguments, given, getattr(function, "__name__", "f")), packed(given)
     shapes = [np.shape(value) for value in values]
-    found = code.run(x, generators_of=function)
+    code_run = code.run(x, generators_of=function)
     known = values if at_point else None
-    require_same(graph, code, x, found, lambda: record(call, shapes, has_aux, known))
+    require_same(graph, code, x, code_run, lambda: record(call, shapes, has_aux, known))
     if at_point:
-        require_same_slope(graph, code, x, len(packed(values)), found.values)
+        require_same_slope(graph, code, x, len(packed(values)), code_run.values)

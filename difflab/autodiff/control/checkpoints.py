@@ -71,8 +71,8 @@ def traced_checkpoint(
     kept = run.derived(_kept, policy)
     whole = Checkpoint(with_values(run.function, kept) if kept else run.function, len(kept))
     outputs = iter(appended(whole, [*nodes, *run.captured]))
-    found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
-    return unflatten(tree, found)
+    values = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
+    return unflatten(tree, values)
 
 
 def called_on(
@@ -129,8 +129,8 @@ def _depth(function: Function) -> int:
         held = [row.holds for row in function.graph.primitives if row.holds is not None]
         inner = [each for control in held for each in control.functions]
         cache["held depth"] = 1 + max(map(_depth, inner)) if inner else 0
-    found: int = cache["held depth"]
-    return found
+    depth: int = cache["held depth"]
+    return depth
 
 
 def _like(output: Node, result: Node) -> Any:
@@ -158,8 +158,8 @@ def _vjp(
     bars = unpacked(y_bar, shapes, single)
     kept = unpacked(y, shapes, single)[results:]
     cotangents = inlined(back, [*args, *kept, *(bars[k] for k in reached)])
-    found = dict(zip(sources, cotangents, strict=True))
-    return [found.get(place) for place in range(len(args))]
+    bar_of = dict(zip(sources, cotangents, strict=True))
+    return [bar_of.get(place) for place in range(len(args))]
 
 
 def _reached(y_bar: Node, shapes: Sequence[Shape]) -> list[int]:
@@ -195,8 +195,8 @@ def _workspace(checkpoint: Checkpoint) -> int:
     if "workspace" not in cache:
         results = 0 if checkpoint.single else 16 * function.m
         cache["workspace"] = max(peak_bytes(function), results)
-    found: int = cache["workspace"]
-    return found
+    workspace: int = cache["workspace"]
+    return workspace
 
 
 def _is_small(checkpoint: Checkpoint) -> bool:

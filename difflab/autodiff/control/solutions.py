@@ -87,8 +87,8 @@ class _Mapped(Rule):
         alike = [not self.mapped[place] for place in wanted]
 
         def summed(nodes: list[Node]) -> list[Node]:
-            found = zip(inlined(one, nodes), alike, strict=True)
-            return [np.sum(bars, axis=0) if same else bars for bars, same in found]
+            pairs = zip(inlined(one, nodes), alike, strict=True)
+            return [np.sum(bars, axis=0) if same else bars for bars, same in pairs]
 
         return composed(summed, one.input_shapes)
 
@@ -106,8 +106,8 @@ def _vjp(
     """Return the cotangents of the arguments."""
     places = tuple([place for place, flows in enumerate(wanted) if flows])
     outputs, bars = (unpacked(whole, held.output_shapes, held.single) for whole in (y, y_bar))
-    found = inlined(held.rule.pulled(places), [*outputs, *args, *bars])
-    by_place = dict(zip(places, found, strict=True))
+    cotangents = inlined(held.rule.pulled(places), [*outputs, *args, *bars])
+    by_place = dict(zip(places, cotangents, strict=True))
     return [by_place.get(place) for place in range(len(args))]
 
 

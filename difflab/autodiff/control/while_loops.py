@@ -71,8 +71,8 @@ def _known_sweep(test: Contents, body: Contents) -> WhileLoopVjp:
 
 def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
     """Return the tangents of the value: a loop that carries the tangents as well."""
-    found = appended(_with_tangents(loop), _merged(loop, args, dots))
-    return found[len(loop.output_shapes) :]
+    outputs = appended(_with_tangents(loop), _merged(loop, args, dots))
+    return outputs[len(loop.output_shapes) :]
 
 
 def _vjp(loop: WhileLoop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
@@ -99,8 +99,8 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
     values = _merged(loop, args[:split], unpacked(y_bar, sweep.output_shapes))
     pushed = appended(wide, values)[len(loop.output_shapes) :]
     nothing = zeros(y_bar.builder, loop.output_shapes)
-    found = appended(_sweep(wide), [*values, *nothing, *args[split:]])
-    return [*_values_of(loop, found), *pushed]
+    outputs = appended(_sweep(wide), [*values, *nothing, *args[split:]])
+    return [*_values_of(loop, outputs), *pushed]
 
 
 def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
@@ -141,9 +141,9 @@ def _back(loop: WhileLoop) -> Function:
     def step(nodes: list[Node]) -> list[Node]:
         bars, sums = nodes[:count], nodes[count : count + constants]
         values = nodes[count + constants :]
-        found = inlined(pull, [*values, *bars])
-        totals = [one + other for one, other in zip(sums, found[count:], strict=True)]
-        return [*found[:count], *totals]
+        outputs = inlined(pull, [*values, *bars])
+        totals = [one + other for one, other in zip(sums, outputs[count:], strict=True)]
+        return [*outputs[:count], *totals]
 
     return composed(step, [*loop.input_shapes, *loop.input_shapes])
 
@@ -230,10 +230,10 @@ class PlainLoop:
         ShapeError
             It has another structure.
         """
-        leaves, found = flatten(tree)
-        if found != self.structure:
+        leaves, actual = flatten(tree)
+        if actual != self.structure:
             raise ShapeError(
-                f"the value of while_loop changes its structure from {self.structure} to {found}"
+                f"the value of while_loop changes its structure from {self.structure} to {actual}"
             )
         return leaves
 

@@ -151,11 +151,11 @@ def _gathered(writer: DerivativeWriter, terms: list[Masked]) -> Masked:
     for term in terms:
         if term.element is not None:
             key, shape = term.element
-            found = [(key, Masked(term.value, negated=term.negated))]
+            pairs = [(key, Masked(term.value, negated=term.negated))]
         else:
             keys, shape = writer.params(term.value)["keys"], writer.shape(term.value)
-            found = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
-        for key, part in found:
+            pairs = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
+        for key, part in pairs:
             parts[key] = accumulate(writer, [parts[key], part]) if key in parts else part
     values = tuple([resolved(writer, part) for part in parts.values()])
     params = (("keys", tuple(parts)), ("shape", shape))

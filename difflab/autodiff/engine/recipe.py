@@ -89,10 +89,10 @@ class Recipe:
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""
-        found = self.bound.get(xp)
-        if found is None:
-            found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
-        return found
+        steps = self.bound.get(xp)
+        if steps is None:
+            steps = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
+        return steps
 
     def run(self, slots: list[Any], xp: ModuleType | None) -> Any:
         """Return the result; `slots` are the inputs."""

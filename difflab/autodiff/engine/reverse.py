@@ -33,11 +33,11 @@ def by_reverse(function: Function) -> tuple[Sweep, Node]:
 
 def cotangents(sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int]) -> list[Node]:
     """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
-    found, builder = {}, sweep.builder
+    bars, builder = {}, sweep.builder
     for number, bar in pull_back(sweep, seeds, sources).items():
         sweep.at(number)
-        found[number] = Node(builder, resolved(builder, bar))
-    return filled(sweep, found, sources)
+        bars[number] = Node(builder, resolved(builder, bar))
+    return filled(sweep, bars, sources)
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Masked]:
@@ -66,7 +66,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if number < len(active) and active[number]
         if (start := sweep.seeded(seed.id)) is not None
     }
-    found: dict[int, Masked] = {}
+    bars: dict[int, Masked] = {}
     # The last node comes first; a heap, since one output of many may need few nodes of the graph.
     order = [-number for number in arriving]
     heapify(order)
@@ -83,7 +83,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if y_bar.element is not None or (y_bar.negated and number in wanted):
             y_bar = Masked(resolved(builder, y_bar))
         if number in wanted:
-            found[number] = y_bar
+            bars[number] = y_bar
         if opcode[number] < FIRST_ROW:
             continue
         for arg, part in _contributions(sweep, number, y_bar, active):
@@ -95,7 +95,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
             known.append(part)
             if sweep.joins and len(known) == 2:
                 _join(sweep, known)
-    return found
+    return bars
 
 
 def _join(sweep: Sweep, parts: list[Masked]) -> None:
@@ -116,7 +116,7 @@ def _contributions(
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[type(rule)]
-    found: list[tuple[int, Masked]] = []
+    contributions: list[tuple[int, Masked]] = []
     args = sweep.all_args[sweep.starts[number] : sweep.starts[number + 1]]
     for position, arg in enumerate(args):
         if not active[arg]:
@@ -126,8 +126,8 @@ def _contributions(
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
-        found.append((arg, part))
-    return found
+        contributions.append((arg, part))
+    return contributions
 
 
 def _by_argument(

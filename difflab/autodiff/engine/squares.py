@@ -104,8 +104,8 @@ def _candidates(graph: Graph) -> list[int]:
     first, second = (graph.args[graph.starts[products] + k] for k in range(2))
     even = graph.applies(power)[products] | (first == second)
     rooted = graph.applies(*ROOTS, *SCALES, *VIEWS)[first]
-    found: list[int] = products[even & rooted].tolist()
-    return found
+    candidates: list[int] = products[even & rooted].tolist()
+    return candidates
 
 
 class _Changes:
@@ -114,19 +114,19 @@ class _Changes:
     def __init__(self, graph: Graph, outputs: Sequence[int]) -> None:
         self.graph = graph
         self.uses = np.bincount(np.concatenate([graph.args, outputs]), minlength=len(graph))
-        self.found: dict[int, tuple[Primitive, Args, Params, int]] = {}
+        self.edits: dict[int, tuple[Primitive, Args, Params, int]] = {}
         self.constants = dict(graph.constants)
 
     def _put(
         self, node: int, row: Primitive, args: Args, params: Params = (), like: int | None = None
     ) -> None:
         shape = self.graph.shape_ids[node if like is None else like]
-        self.found[node] = (row, args, params, int(shape))
+        self.edits[node] = (row, args, params, int(shape))
 
     def square(self, node: int) -> None:
         """Replace an even power of a root, if this is one that can be replaced."""
         base, exponent = self.graph.arguments(node)[0], self._exponent(node)
-        if exponent is None or base in self.found:
+        if exponent is None or base in self.edits:
             return
         if self.graph.primitive(base) in ROOTS:
             self._square_root(node, base, exponent)
@@ -169,7 +169,7 @@ class _Changes:
 
     def _is_only_of(self, node: int, user: int) -> bool:
         """Whether only one operation uses a node, which is not replaced."""
-        return self.uses[node] == self.graph.arguments(user).count(node) and node not in self.found
+        return self.uses[node] == self.graph.arguments(user).count(node) and node not in self.edits
 
     def _params(self, node: int) -> Params:
         params: Params = self.graph.param_table[self.graph.param_ids[node]]
@@ -304,7 +304,7 @@ class _Changes:
 
     def applied(self) -> Graph:
         """Return the graph with the replacements."""
-        if not self.found:
+        if not self.edits:
             return self.graph
         graph = self.graph
         primitives, params = list(graph.primitives), list(graph.param_table)
@@ -312,8 +312,8 @@ class _Changes:
         shape_ids, sizes = graph.shape_ids.copy(), np.diff(graph.starts)
         pieces: list[Sequence[int] | NDArray[np.int32]] = []
         end = 0
-        for node in sorted(self.found):
-            row, args, given, shape_ids[node] = self.found[node]
+        for node in sorted(self.edits):
+            row, args, given, shape_ids[node] = self.edits[node]
             opcode[node] = FIRST_ROW + _position(primitives, row)
             param_ids[node], sizes[node] = _position(params, given), len(args)
             pieces += [graph.args[end : graph.starts[node]], args]

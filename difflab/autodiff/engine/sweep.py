@@ -85,25 +85,25 @@ class Sweep:
             exponent, name = self.builder.constants.get(args[-1], (None, None))
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
-        found = template(rule_map, len(args), exponent)
-        builder, multiple = self.builder, found.magnitude
+        recipe = template(rule_map, len(args), exponent)
+        builder, multiple = self.builder, recipe.magnitude
         if part.negated and multiple is None:
             part = Masked(resolved(builder, part))
         if part.mask is None and multiple is not None:
             value = multiple.stamp(builder, part.value, number, args)
-            made = Masked(value, negated=part.negated is (multiple is found))
+            made = Masked(value, negated=part.negated is (multiple is recipe))
             # The negative of a number or of a difference is one.
             return (
                 Masked(resolved(builder, made))
                 if made.negated and builder.reducible[value]
                 else made
             )
-        if found.passes and not part.clean:
+        if recipe.passes and not part.clean:
             return part
-        value = found.stamp(builder, part.value, number, args)
+        value = recipe.stamp(builder, part.value, number, args)
         if part.mask is None:
             return Masked(value)
-        return self.zeros.stamped(found, value, part, [part.value, number, *args])
+        return self.zeros.stamped(recipe, value, part, [part.value, number, *args])
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
@@ -140,11 +140,11 @@ def spread(node: Node, shape: tuple[int, ...]) -> Node:
     return Node(node.builder, node.builder.spread(node.id, shape))
 
 
-def filled(sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
-    """Return tangents or cotangents of the shapes of nodes; zeros where none is found."""
+def filled(sweep: Sweep, derivatives: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
+    """Return tangents or cotangents of the shapes of nodes; zeros where there is none."""
     builder, shape = sweep.builder, sweep.graph.shape
     zero = builder.constant(0)
-    ids = [found[number].id if number in found else zero for number in numbers]
+    ids = [derivatives[number].id if number in derivatives else zero for number in numbers]
     pairs = zip(ids, map(shape, numbers), strict=True)
     return [Node(builder, builder.spread(*pair)) for pair in pairs]
 
@@ -174,11 +174,11 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
 
     An array that only gathers scalars, as a gradient does, is split into those scalars.
     """
-    found: list[ElementPosition] = []
+    origins: list[ElementPosition] = []
     for node in nodes:
         row = builder.primitive(node)
         if row in _GATHERING:
-            found += element_origins(builder, builder.arguments(node))
+            origins += element_origins(builder, builder.arguments(node))
             continue
         shape = builder.shape(node)
         indices = element_indices(shape) if shape else [()]
@@ -189,10 +189,10 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
             # A part of several elements, and parts that are added up, are not split.
             if len(parts) == len(args) and parts.keys() <= set(indices):
                 zero = (builder.constant(0), ())
-                found += [parts.get(key, zero) for key in indices]
+                origins += [parts.get(key, zero) for key in indices]
                 continue
-        found += [(node, key) for key in indices]
-    return found
+        origins += [(node, key) for key in indices]
+    return origins
 
 
 def element_indices(shape: Shape) -> list[ElementIndex]:

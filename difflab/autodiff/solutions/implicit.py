@@ -167,8 +167,8 @@ class Implicit(Rule):
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
         """Return the solution; in mpmath, to its working precision."""
-        found = solve()
-        return self._refined(on, found, values) if isinstance(on, MpmathInterpreter) else found
+        roots = solve()
+        return self._refined(on, roots, values) if isinstance(on, MpmathInterpreter) else roots
 
     def _refined(
         self, on: MpmathInterpreter, outputs: list[Any], values: Sequence[Any]
@@ -208,8 +208,8 @@ class Implicit(Rule):
             point = [*outputs[:count], *args[count:]]
             dots = [dot for dot, place in zip(dots, moving, strict=True) if place >= count]
             right = equations.joined(inlined(push, [*point, *dots]))
-            found = equations.parts(-divided(self._slope(point), right))
-            return [*self._known(outputs, args, found), *rest[count:]]
+            x_dot = equations.parts(-divided(self._slope(point), right))
+            return [*self._known(outputs, args, x_dot), *rest[count:]]
 
         return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
 
@@ -225,9 +225,9 @@ class Implicit(Rule):
             bar, slope = equations.joined(bars[:count]), self._slope(point)
             weights = equations.parts(-divided(slope.T if slope.shape else slope, bar))
             pulled = inlined(pull, [*point, *weights]) if own else []
-            found = iter(self._known(outputs, args, pulled))
+            param_bars = iter(self._known(outputs, args, pulled))
             none = iter(zeros(nodes[0].builder, self._arguments[:count]))
-            return [next(found if place >= count else none) for place in wanted]
+            return [next(param_bars if place >= count else none) for place in wanted]
 
         return composed(cotangents, self._inputs(self._outputs))
 

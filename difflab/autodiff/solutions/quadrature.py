@@ -167,7 +167,7 @@ class Quadrature(Rule):
         def cotangents(nodes: list[Node]) -> list[Node]:
             (a, b, *params), bars = self._divided(nodes)
             bars = bars[:count]
-            found = iter([] if inner is None else inner.integral([a, b, *params, *bars]))
+            integrals = iter([] if inner is None else inner.integral([a, b, *params, *bars]))
 
             def edge(end: Node) -> Any:
                 values = inlined(self.integrand, [end, *params])
@@ -175,7 +175,7 @@ class Quadrature(Rule):
 
             solved = finite(nodes[:count])
             return [
-                nan_unless(solved, next(found) if place > 1 else edge(b) if place else -edge(a))
+                nan_unless(solved, next(integrals) if place > 1 else edge(b) if place else -edge(a))
                 for place in wanted
             ]
 
@@ -211,8 +211,8 @@ class Quadrature(Rule):
         ]  # fmt: skip
         *_, parts, errors, count = repeat(self._going, self._halved, first, nodes)
         total, error = np.sum(parts, axis=0), np.sum(errors)
-        found = nan_unless(error <= self._allowed(total), total)
-        return [*unpacked(found, self.results), error, count]
+        integral = nan_unless(error <= self._allowed(total), total)
+        return [*unpacked(integral, self.results), error, count]
 
     def _allowed(self, total: Any) -> Any:
         return np.maximum(self.epsabs, self.epsrel * np.max(np.abs(total)))
@@ -246,8 +246,8 @@ class Quadrature(Rule):
         half = 0.5 * (high - low)
         x, slope = _places(low, high, a, b)
         stack = batched(self.integrand, [True, *[False] * len(params)], len(NODES))
-        found = inlined(stack, [x, *params])
-        values = np.concatenate([one.reshape((len(NODES), -1)) for one in found], axis=1)
+        outputs = inlined(stack, [x, *params])
+        values = np.concatenate([one.reshape((len(NODES), -1)) for one in outputs], axis=1)
         values = slope[:, None] * values
         kronrod, gauss = half * (KRONROD @ values), half * (GAUSS @ values)
         width = np.abs(half)

@@ -77,7 +77,7 @@ def _seeds(builder: Builder, nodes: Sequence[int], colors: Colors) -> list[dict[
     sizes = [math.prod(shape) for shape in shapes]
     starts = np.cumsum([0, *sizes])
     owners = np.repeat(np.arange(len(nodes)), sizes)
-    found: list[dict[int, Node]] = []
+    all_seeds: list[dict[int, Node]] = []
     colored = np.flatnonzero(colors >= 0)
     by_color = colored[np.argsort(colors[colored], kind="stable")]
     ends = np.cumsum(np.bincount(colors[colored]))
@@ -88,8 +88,8 @@ def _seeds(builder: Builder, nodes: Sequence[int], colors: Colors) -> list[dict[
             seed = _marked(builder, shapes[part], inside - starts[part])
             node = nodes[part]
             seeds[node] = seeds[node] + seed if node in seeds else seed
-        found.append(seeds)
-    return found
+        all_seeds.append(seeds)
+    return all_seeds
 
 
 def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
@@ -167,9 +167,9 @@ class Columns:
         tails, heads = edges.ends()
         if self.chosen is not None:
             sources = sources[self.chosen]
-        found = reached(edges.count, tails, heads, sources, targets)
-        found.sort_indices()
-        return found
+        pattern = reached(edges.count, tails, heads, sources, targets)
+        pattern.sort_indices()
+        return pattern
 
     def with_outputs_alike(self) -> Columns:
         """Return the function with those elements of its output vector that are its columns."""
@@ -181,9 +181,9 @@ class Columns:
         """Return a color for each element of the inputs of `part`; −1 for those not chosen."""
         if self.chosen is None:
             return colors
-        found = np.full(self.part.n, -1)
-        found[self.chosen] = colors
-        return found
+        all_colors = np.full(self.part.n, -1)
+        all_colors[self.chosen] = colors
+        return all_colors
 
     def kept(self, compressed: Function, before: int, count: int) -> Function:
         """Return compressed products as a function of all inputs, with the chosen columns only.

@@ -126,10 +126,10 @@ class DependenceEdges:
             args = [arg if reached[arg] else None for arg in graph.arguments(node)]
             if large[node]:
                 given = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
-                found = _moved_feeds(graph, node, given)
-                if found is not None:
-                    feeds[node] = found
-                    if len(found) > MOST_FEEDS:
+                node_feeds = _moved_feeds(graph, node, given)
+                if node_feeds is not None:
+                    feeds[node] = node_feeds
+                    if len(node_feeds) > MOST_FEEDS:
                         names(node)
                     continue
             operands = [None if arg is None else names(arg) for arg in args]
@@ -245,12 +245,12 @@ def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | Non
     row = graph.primitive(node)
     flows = None if row is None else _passing(row)
     if flows is not None:
-        found: list[Ids] = []
+        merged: list[Ids] = []
         for flow, feeds in zip(flows, given, strict=True):
             for feed in feeds if flow is not None else ():
-                if not any(feed is other or np.array_equal(feed, other) for other in found):
-                    found.append(feed)
-        return tuple(found)
+                if not any(feed is other or np.array_equal(feed, other) for other in merged):
+                    merged.append(feed)
+        return tuple(merged)
     if row is None or not isinstance(row.rule, LinearMap):
         return None
     shapes = tuple(map(graph.shape, graph.arguments(node)))

@@ -152,9 +152,9 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
         followers, _ = _segments(out_of.indptr[ready], np.diff(out_of.indptr)[ready])
-        found, times = np.unique(out_of.indices[followers], return_counts=True)
-        waiting[found] -= times
-        ready = found[waiting[found] == 0]
+        vertices, times = np.unique(out_of.indices[followers], return_counts=True)
+        waiting[vertices] -= times
+        ready = vertices[waiting[vertices] == 0]
         pieces, owners = _segments(into.indptr[ready], np.diff(into.indptr)[ready])
         before = into.indices[pieces]
         _check(filled + int(lengths[before].sum()))

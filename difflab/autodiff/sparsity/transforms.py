@@ -259,8 +259,8 @@ def _cheapest(pattern: Pattern) -> Sides:
         if sum(map(color_count, both)) < least:
             return both
     columns, rows = _one_sided(pattern, turned)
-    found = columns if rows is None else rows
-    if both is not None and found is not None and sum(map(color_count, both)) < color_count(found):
+    side = columns if rows is None else rows
+    if both is not None and side is not None and sum(map(color_count, both)) < color_count(side):
         return both
     return columns, rows
 

@@ -284,5 +284,5 @@ def directional(fun: AnyCallable, x: Any = None, directions: Any = None, order: 
 def _stack_of(directions: Any, call: Call) -> int | None:
     """Return how many directions are given as a stack; None for a single one."""
     leaves, shapes = flatten(directions)[0], call.shapes()
-    found: tuple[int, ...] = np.shape(leaves[0]) if leaves else ()
-    return found[0] if shapes and len(found) == len(shapes[0]) + 1 else None
+    shape: tuple[int, ...] = np.shape(leaves[0]) if leaves else ()
+    return shape[0] if shapes and len(shape) == len(shapes[0]) + 1 else None
