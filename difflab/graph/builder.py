@@ -316,14 +316,14 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the constant that a node holds, also through broadcast and reshape; else None."""
-        found = self.constants.get(node)
-        while found is None:
+        constant = self.constants.get(node)
+        while constant is None:
             opcode = self.opcode[node]
             if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in SPREADING:
                 return None
             node = self.args[self.starts[node]]
-            found = self.constants.get(node)
-        return found[0]
+            constant = self.constants.get(node)
+        return constant[0]
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""

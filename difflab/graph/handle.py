@@ -143,16 +143,16 @@ class Handle(Idioms):
         return int(np.ceil(self))
 
     def __index__(self) -> int:
-        found = self._whole(
+        integer = self._whole(
             f"{NO_NUMBER}, so it is neither an index nor a number of turns", NO_INTEGER
         )
-        if found != self.builder.known_value(self.id):
+        if integer != self.builder.known_value(self.id):
             raise at_users_line(
                 IndexingError,
                 f"{self.builder.known_value(self.id)} is not a whole number",
                 "write int(x) for an index or a number of turns",
             )
-        return found
+        return integer
 
     def item(self, *args: Any) -> Any:
         """Return an element as a traced number, whose derivative is kept."""

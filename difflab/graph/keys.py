@@ -95,8 +95,8 @@ def known_key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple([known_key(entry) for entry in key])
     if isinstance(key, list) and any(hasattr(entry, "__difflab_value__") for entry in key):
-        found = [known_key(entry) for entry in key]
-        return found if all(isinstance(entry, int | np.integer) for entry in found) else key
+        entries = [known_key(entry) for entry in key]
+        return entries if all(isinstance(entry, int | np.integer) for entry in entries) else key
     known = getattr(key, "__difflab_value__", None)
     value: Any = None if known is None else known()
     if value is None or not isinstance(value, np.ndarray | np.generic):

@@ -143,7 +143,7 @@ class _Values:
 
     def __init__(self, inputs: Sequence[Any]) -> None:
         self.inputs = list(inputs)
-        self.found: dict[int, PointValues] = {}
+        self.by_builder: dict[int, PointValues] = {}
 
     def differing(self, traced: list[Any], plain: list[Any]) -> tuple[Any, Any] | None:
         """Return the first two elements of a variable that differ, the code's first."""
@@ -160,14 +160,14 @@ class _Values:
     def _of(self, leaf: tuple[Any, int]) -> Any:
         """Return the value of a node of the outermost trace; None for other nodes."""
         builder, node = leaf
-        if id(builder) not in self.found:
-            if self.found:
+        if id(builder) not in self.by_builder:
+            if self.by_builder:
                 return None
             own = list(builder.names)[: len(self.inputs)]
             given = dict(zip(own, self.inputs, strict=True))
             given |= getattr(builder, "captured", {})
-            self.found[id(builder)] = PointValues(given)
-        return self.found[id(builder)].of(builder, node)
+            self.by_builder[id(builder)] = PointValues(given)
+        return self.by_builder[id(builder)].of(builder, node)
 
 
 def _apart(code: Any, trace: Any) -> Iterator[tuple[Any, Any]]:

@@ -84,8 +84,8 @@ def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) ->
     leaves: list[Any] = []
     trees = []
     for example in examples:
-        found, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
-        leaves += found
+        example_leaves, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
+        leaves += example_leaves
         trees.append(tree)
     arguments = Arguments(tuple(parameter_names(function, len(examples))), tuple(trees))
     shapes, kinds = list(map(example_shape, leaves)), list(map(precision_of, leaves))
@@ -264,8 +264,8 @@ def example_shape(example: Any) -> Shape:
     """
     if isinstance(example, Node):
         return example.shape
-    found = as_reals(example, "an example")
-    return tuple(getattr(found, "shape", ()))
+    value = as_reals(example, "an example")
+    return tuple(getattr(value, "shape", ()))
 
 
 def parameter_names(function: Callable[..., Any], wanted: int) -> list[str]:

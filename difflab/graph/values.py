@@ -117,11 +117,11 @@ def checked_value(value: Any, name: str, shape: Shape) -> Any:
     return value
 
 
-def check_shape(found: Shape, name: str, shape: Shape) -> None:
+def check_shape(actual: Shape, name: str, shape: Shape) -> None:
     """Raise `PointError` unless a value's shape is a batch of the input's."""
-    if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
+    if actual[len(actual) - len(shape) :] != shape or len(actual) < len(shape):
         raise PointError(
-            f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
+            f"the input '{name}' has the shape {shape}, but its value has the shape {actual}",
             hint="batch axes come first",
         )
 

@@ -132,12 +132,12 @@ def recorded(row: Primitive) -> Function | None:
         if len(names) != row.arity or any(each.startswith("_") for each in names):
             names = [f"x{k + 1}" for k in range(row.arity or 0)]
         with np.errstate(all="ignore"):
-            found = trace(compute, *(0.0 for _ in range(row.arity or 0)))
+            function = trace(compute, *(0.0 for _ in range(row.arity or 0)))
     except (DifflabError, ArithmeticError, AttributeError, TypeError, ValueError):
         return None
-    if row in found.graph.primitives:
+    if row in function.graph.primitives:
         return None
-    return _simplified(found)
+    return _simplified(function)
 
 
 @cache

@@ -171,9 +171,9 @@ class CustomCall:
             raise UnsupportedError(reason)
         return self.cotangents(self.function.backward(context, *bars), shapes)  # type: ignore[attr-defined]
 
-    def cotangents(self, found: Any, shapes: Sequence[Shape]) -> list[Any]:
+    def cotangents(self, returned: Any, shapes: Sequence[Shape]) -> list[Any]:
         """Return the cotangent of each array, None for none, checked and un-broadcast."""
-        bars = list(found) if isinstance(found, tuple | list) else [found]
+        bars = list(returned) if isinstance(returned, tuple | list) else [returned]
         count = len(self.template)
         if len(bars) != count:
             raise InputError(
@@ -208,9 +208,9 @@ class CustomCall:
         tangents = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
         return self.tangents(tangents, outputs)
 
-    def tangents(self, found: Any, outputs: Sequence[Shape]) -> list[Any]:
+    def tangents(self, returned: Any, outputs: Sequence[Shape]) -> list[Any]:
         """Return the tangents of the outputs, checked; None becomes zero."""
-        dots = list(found) if isinstance(found, tuple | list) else [found]
+        dots = list(returned) if isinstance(returned, tuple | list) else [returned]
         if len(dots) != len(outputs):
             raise InputError(
                 f"{self.name}.jvp returned {counted(len(dots), 'tangent')}, and forward returns"

@@ -137,15 +137,15 @@ class _Folding:
     ) -> int | None:
         """Append a convolution with a scale and a shift, where the operation gives one."""
         operands = [Node(builder, arg) for arg in args]
-        found = None
+        convolution = None
         if row is reshape:
-            found = self._convolution(builder, operands, dict(params)["shape"])
+            convolution = self._convolution(builder, operands, dict(params)["shape"])
         elif len(row.signs) == 2 or row.degrees:
-            found = self._changed(node, row, operands)
-        if found is None:
+            convolution = self._changed(node, row, operands)
+        if convolution is None:
             return None
-        self.known[node] = found
-        return None if found.scale is None else found.written().id
+        self.known[node] = convolution
+        return None if convolution.scale is None else convolution.written().id
 
     def _convolution(
         self, builder: Builder, operands: list[Node], shape: Shape
@@ -233,7 +233,7 @@ def _check(function: Function, folded: Function) -> None:
     rng = np.random.default_rng(0)
     for _ in range(POINTS):
         point = rng.uniform(0.5, 1.5, function.n)
-        expected, found = function.values(point), folded.values(point)
+        expected, actual = function.values(point), folded.values(point)
         close = CLOSE * np.max(np.abs(expected), initial=1.0)
-        if not np.allclose(found, expected, rtol=0, atol=close, equal_nan=True):
+        if not np.allclose(actual, expected, rtol=0, atol=close, equal_nan=True):
             raise ConsistencyError("fold_batch_norm changed a function's values")

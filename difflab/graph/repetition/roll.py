@@ -64,10 +64,10 @@ def rolled(function: Function, least: int | None = None) -> Function:
     if len(graph) < least or _kinds(graph) * LEAST_LANES > len(graph):
         return function
     sums = chains(graph, function.outputs)
-    found = classes(function, sums, LEAST_LANES)
-    if found is None:
+    lane_classes = classes(function, sums, LEAST_LANES)
+    if lane_classes is None:
         return function
-    result = write(function, found, sums)
+    result = write(function, lane_classes, sums)
     enough = _operations(result) * LEAST_LANES <= _operations(function)
     return result if enough else function
 

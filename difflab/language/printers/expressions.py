@@ -69,16 +69,16 @@ class Notation:
     def _operators(self) -> dict[str, str]:
         signs = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
         signs |= {"logical_and": self.conjunction, "logical_or": self.disjunction}
-        found = {name: f"{{0}} {sign} {{1}}" for name, sign in signs.items()}
+        templates = {name: f"{{0}} {sign} {{1}}" for name, sign in signs.items()}
         compared = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
         compared["equal"] = "=="
         for name, sign in compared.items():
-            found[name] = self.comparison.replace("{sign}", sign)
-        found["not_equal"] = self.unequal
-        found["where"] = self.choice
+            templates[name] = self.comparison.replace("{sign}", sign)
+        templates["not_equal"] = self.unequal
+        templates["where"] = self.choice
         one, zero = self.literal(1.0), self.literal(0.0)
-        found["as_number"] = self.choice.replace("{1}", one).replace("{2}", zero)
-        return found | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
+        templates["as_number"] = self.choice.replace("{1}", one).replace("{2}", zero)
+        return templates | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
 
     def template(self, row: Primitive) -> str:
         """Return a row's template in this language; empty if that lacks the function."""
