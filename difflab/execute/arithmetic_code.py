@@ -125,10 +125,10 @@ def _reads(code: CodeType) -> _Reads | None:
         attributes += one.opname in ("LOAD_ATTR", "LOAD_METHOD")
         if one.opname == "CALL":
             calls.add(one.arg or 0)
-    found = [(chain.kind, chain.root, chain.attributes) for chain in chains(code, None)]
-    if attributes != sum(len(names) for _, _, names in found):
+    reads = [(chain.kind, chain.root, chain.attributes) for chain in chains(code, None)]
+    if attributes != sum(len(names) for _, _, names in reads):
         return None  # of a local value
-    return _Reads(tuple(found), frozenset(calls))
+    return _Reads(tuple(reads), frozenset(calls))
 
 
 def _values(fn: FunctionType, names: tuple[_Name, ...]) -> Iterator[Any]:

@@ -151,11 +151,11 @@ class _Rest:
         captured = [self._reads.arrays[place] for place in prepared.places]
         if not all(map(_is_finite, captured)):
             return None
-        found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
+        results = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
         count = len(kinds)
-        values = [_as(kind, value) for kind, value in zip(kinds, found, strict=False)]
+        values = [_as(kind, value) for kind, value in zip(kinds, results, strict=False)]
         # Python raises, or NumPy warns, before a value that is not finite.
-        self._dropped = not all(np.isfinite(check).all() for check in found[count:])
+        self._dropped = not all(np.isfinite(check).all() for check in results[count:])
         self._dropped |= not all(map(_is_finite, values))
         return None if self._dropped else unflatten(loop.structure, values)
 
@@ -189,12 +189,12 @@ def _prepare(loop: PlainLoop, contents: list[Any], tree: Any) -> _Prepared:
         whole, captured = recorded_loop(loop)
     except Exception:  # the next step of Python raises it, or the code cannot be recorded
         return nothing
-    found = [*map(_contents, captured)]
-    if kinds != [*map(type, after)] or not all(one in contents for one in found):
+    captured_contents = [*map(_contents, captured)]
+    if kinds != [*map(type, after)] or not all(one in contents for one in captured_contents):
         return nothing
     integers = tuple([place for place, kind in enumerate(kinds) if kind is int])
     code = _code(Contents(whole.test), Contents(whole.body), integers)
-    return _Prepared(contents, code, [contents.index(one) for one in found])
+    return _Prepared(contents, code, [contents.index(one) for one in captured_contents])
 
 
 def _as(kind: type, value: Any) -> Any:
@@ -233,11 +233,11 @@ class _MachineLoop:
             return [*nodes[:count], *nodes[count + extra :]]
 
         def step(nodes: list[Node]) -> list[Node]:
-            found = inlined(wide, own(nodes))
+            outputs = inlined(wide, own(nodes))
             checks = dict(zip(self.checks, nodes[count:], strict=False))
-            for node in found[count:]:
+            for node in outputs[count:]:
                 checks[node.shape] = checks[node.shape] + 0.0 * node
-            return [*found[:count], *checks.values()]
+            return [*outputs[:count], *checks.values()]
 
         test = composed(lambda nodes: inlined(loop.test, own(nodes)), shapes)
         whole = WhileLoop(test, composed(step, shapes))

@@ -285,10 +285,10 @@ class Jitted:
             if trace.reads.unchanged():
                 return trace
             search = search or self._search(call)
-            found = trace.reads.change(search)
-            if found is None:
+            difference = trace.reads.change(search)
+            if difference is None:
                 return trace
-            change = change or found
+            change = change or difference
         cause, where = change or (self._difference(call, types), user_location().where)
         reads = Reads(search or self._search(call))
         made = self._made(call, types, cause, where, reads, same)

@@ -69,7 +69,7 @@ class Reads:
         self._adopt(search)
 
     def _adopt(self, search: Search) -> None:
-        self._found = search.found
+        self._values = search.values
         self.unwatched = search.unwatched
         self._tensors = [
             entry for entry in search.tensors if self._read is None or id(entry[1]) in self._read
@@ -118,18 +118,18 @@ class Reads:
 
     def change(self, search: Search) -> Change | None:
         """Return the first difference from the values of a search; None if all are equal."""
-        for path, now in search.found.items():
-            before = self._found.get(path)
+        for path, now in search.values.items():
+            before = self._values.get(path)
             if before is None or before.token != now.token:
                 was = "" if before is None or before.shown == now.shown else f", was {before.shown}"
                 changed = f"is {now.shown}{was}" if was else "has changed"
                 return Change(f"{path} {changed}", now.where)
-        for path, before in self._found.items():
-            if path not in search.found:
+        for path, before in self._values.items():
+            if path not in search.values:
                 return Change(f"{path} is no longer read", before.where)
         for path, tensor, version in self._tensors:
             if tensor.__difflab_version__() != version:
-                return Change(f"{path} was changed in place", self._found[path].where)
+                return Change(f"{path} was changed in place", self._values[path].where)
         self._adopt(search)
         return None
 
@@ -165,8 +165,8 @@ def _comparison(search: Search) -> Callable[[], bool]:
     lines.append("    except (KeyError, AttributeError, ValueError): return False")
     source = "\n".join(["def same():", "    try:", "        pass", *lines, "    return True"])
     exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
-    found: Callable[[], bool] = scope["same"]
-    return found
+    same: Callable[[], bool] = scope["same"]
+    return same
 
 
 def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compare) -> None:

@@ -55,7 +55,7 @@ class Recorder:
     ) -> None:
         self.program = NumpyProgram(input_shapes)
         self.next = len(input_shapes)
-        self.found: dict[Hashable, int] = {}
+        self.by_key: dict[Hashable, int] = {}
         kinds = [FLOAT] * self.next if dtypes is None else dtypes
         self.inputs = [
             RecordedValue(self, number, shape, dtype)
@@ -73,9 +73,9 @@ class Recorder:
         if array.ndim == 0 and array.dtype.kind in "iu":
             array = array.astype(FLOAT)
         key = (array.dtype.str, array.shape, array.tobytes())
-        number = self.found.get(key)
+        number = self.by_key.get(key)
         if number is None:
-            number = self.found[key] = self._fresh(array.dtype)
+            number = self.by_key[key] = self._fresh(array.dtype)
             self.program.known[number] = array
         return number
 
@@ -84,9 +84,9 @@ class Recorder:
     ) -> int:
         """Append an operation unless an equal one exists; return its value number."""
         key = (form, detail, reads)
-        number = self.found.get(key)
+        number = self.by_key.get(key)
         if number is None:
-            number = self.found[key] = self._fresh(dtype)
+            number = self.by_key[key] = self._fresh(dtype)
             self.program.made[number] = Op(form, detail, reads, number, shape, dtype)
         return number
 
@@ -311,8 +311,8 @@ def common_shape(values: Sequence[Any]) -> Shape:
 @cache
 def result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of a universal function's result."""
-    found: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
-    return found
+    result_type: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
+    return result_type
 
 
 # --- NumPy functions ----------------------------------------------------------------------
@@ -394,13 +394,13 @@ def as_ufuncs(
     """
     recorder = StepRecorder(program, truths)
     code = recorder.program
-    found: dict[Any, NumpyProgram | None] = {}
+    programs: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
         local = [recorder.read(arg) for arg in args]
         key = row, tuple([arg in code.truths for arg in local])
-        if key not in found:
-            found[key] = _form(row, _kinds(key[1]), spelled, forms)
-        form = found[key]
+        if key not in programs:
+            programs[key] = _form(row, _kinds(key[1]), spelled, forms)
+        form = programs[key]
         if form is None:
             form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
         recorder.numbers[cell] = recorder.inline(form, local)

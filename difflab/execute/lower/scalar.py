@@ -220,8 +220,8 @@ def called(row: Primitive) -> Callable[..., Any]:
     template, names = plain(row)
     letters = "abcd"[: row.arity]
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
-    found: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
-    return found
+    function: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
+    return function
 
 
 def computes_numbers(graph: Graph) -> bool:

@@ -118,12 +118,12 @@ class CupyTarget:
 
     def kernel(self, cupy: Any, number: int, stage: Fused, readings: tuple[Reading, ...]) -> Any:
         """Return the kernel for these readings of its operands, compiled at its first launch."""
-        found = self._compiled.get((number, readings))
-        if found is None:
+        kernel = self._compiled.get((number, readings))
+        if kernel is None:
             source = self._source(number, stage, readings)
-            found = cupy.RawKernel(source, _name(number), options=OPTIONS)
-            self._compiled[number, readings] = found
-        return found
+            kernel = cupy.RawKernel(source, _name(number), options=OPTIONS)
+            self._compiled[number, readings] = kernel
+        return kernel
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a call with n points, if every input has the batch axes."""
@@ -240,8 +240,8 @@ class _CupyCall:
 
     def _array(self, value: int) -> Any:
         """Return a value as an array."""
-        found = self.values[value]
-        return found if isinstance(found, self.cupy.ndarray) else self.cupy.full((), found)
+        array = self.values[value]
+        return array if isinstance(array, self.cupy.ndarray) else self.cupy.full((), array)
 
     def _empty(self, shape: Shape, truth: bool) -> Any:
         return self.cupy.empty(shape, bool if truth else np.float64)

@@ -262,8 +262,8 @@ class _Body:
 
     def _store(self, value: int) -> None:
         for place in self.places.get(value, ()):
-            found = self._truth(value) if self.truths[place] else self._number(value)
-            self.written.append(f"y{place}[i] = {found};")
+            expression = self._truth(value) if self.truths[place] else self._number(value)
+            self.written.append(f"y{place}[i] = {expression};")
 
 
 def _results(code: NumpyProgram, name: str) -> dict[tuple[int, ...], int]:

@@ -34,18 +34,18 @@ class InputAddresses(NamedTuple):
     def of(cls, rows: Sequence[Array]) -> InputAddresses:
         """Return the addresses for inputs of shape ``(points, elements)``."""
         width = sum(row.shape[1] for row in rows)
-        found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
+        inputs = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
         place = staged = 0
         for row in rows:
             stop = place + row.shape[1]
             if row.strides[0] == row.itemsize and row.flags.aligned:
-                found.starts[place:stop] = start_of(row) + row.strides[1] * np.arange(stop - place)
-                found.steps[place:stop] = row.itemsize
+                inputs.starts[place:stop] = start_of(row) + row.strides[1] * np.arange(stop - place)
+                inputs.steps[place:stop] = row.itemsize
             else:
-                found.copied.append((place, staged, row))
+                inputs.copied.append((place, staged, row))
                 staged += stop - place
             place = stop
-        return found._replace(staged=staged)
+        return inputs._replace(staged=staged)
 
     def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
         """Return the address of each element for the points from `start` to `stop`."""

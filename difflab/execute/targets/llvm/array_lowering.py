@@ -28,8 +28,8 @@ class MachineLowering(ArrayLowering):
         sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
         places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
         largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
-        found = np.where(largest, places, np.float64(-1.0))
-        return places == np.max(found, axis=axes, keepdims=True)
+        candidates = np.where(largest, places, np.float64(-1.0))
+        return places == np.max(candidates, axis=axes, keepdims=True)
 
     forms: ClassVar = {**ArrayLowering.forms, is_maximum: last_maximum}
 

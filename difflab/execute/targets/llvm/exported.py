@@ -104,9 +104,9 @@ class ExportedCode:
         self.scalar = [tuple(shape) for shape in output_shapes] == [()]
         if self.scalar:
             text += _SCALAR.format(inputs=sum(map(math.prod, input_shapes)))
-        found = engine.linked(text, symbols, host(), operations)
-        _KEPT.append(found)
-        self._find = found.get_function_address
+        compiled = engine.linked(text, symbols, host(), operations)
+        _KEPT.append(compiled)
+        self._find = compiled.get_function_address
         self.address: int = self._find("point")
 
     @classmethod

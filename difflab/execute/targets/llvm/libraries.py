@@ -66,8 +66,8 @@ def loop_of(ufunc: Any, types: str) -> int:
     if (head.nin, head.nout, head.ntypes) != known or types not in ufunc.types:
         return 0
     position = ufunc.types.index(types)
-    found, data = head.functions[position], head.data[position] if head.data else None
-    return 0 if data else found or 0
+    loop, data = head.functions[position], head.data[position] if head.data else None
+    return 0 if data else loop or 0
 
 
 PREFIX = "numpy.linalg."
@@ -169,8 +169,8 @@ def matrix_loop(row: str) -> int:
     """
     form = MATRICES[row]
     loops: Any = getattr(np.linalg, "_umath_linalg", None)
-    found = loop_of(getattr(loops, form.ufunc, None), "d" * (len(form.axes) - 1) + "->d")
-    return found if found and _has_its_bits(LOOP(found), row) else 0
+    loop = loop_of(getattr(loops, form.ufunc, None), "d" * (len(form.axes) - 1) + "->d")
+    return loop if loop and _has_its_bits(LOOP(loop), row) else 0
 
 
 def _has_its_bits(loop: Any, row: str) -> bool:
@@ -271,8 +271,8 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *places:
 def _array(start: int, shape: Shape) -> NDArray[np.float64]:
     """Return a view of the memory at an address as an array."""
     numbers: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
-    found: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
-    return found
+    array: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
+    return array
 
 
 @cache
@@ -469,8 +469,8 @@ def inner_loop(name: str) -> int:
     True
     """
     ufunc = NUMPY[name]
-    found = loop_of(ufunc, "d->d")
-    if not found:
+    loop = loop_of(ufunc, "d->d")
+    if not loop:
         return 0
     x = np.concatenate([np.linspace(1.0, 2.0, 67), np.linspace(-1.0, 1.0, 134), [-800.0, 1e9]])
     y = np.empty_like(x)
@@ -478,8 +478,8 @@ def inner_loop(name: str) -> int:
         wanted = ufunc(x)
         for place in range(len(x)):
             at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * place, y.ctypes.data + 8 * place)
-            LOOP(found)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
-    return found if y.tobytes() == wanted.tobytes() else 0
+            LOOP(loop)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
+    return loop if y.tobytes() == wanted.tobytes() else 0
 
 
 def _start_of(function: Any) -> int:
@@ -497,8 +497,8 @@ def _library(name: str) -> ctypes.CDLL | None:
 
 @cache
 def _symbol(library: str, name: str) -> int:
-    found = getattr(_library(library), name, None)
-    return _start_of(found) if found else 0
+    function = getattr(_library(library), name, None)
+    return _start_of(function) if function else 0
 
 
 @cache

@@ -409,16 +409,16 @@ class NativeTarget:
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
         """Compute a batch so short that compiling vector code would take longer."""
-        found = [self.point(point) for point in np.concatenate(rows, axis=1)]
+        by_point = [self.point(point) for point in np.concatenate(rows, axis=1)]
         return [
-            np.array([results[place] for results in found], dtype).reshape(batch + shape)
+            np.array([results[place] for results in by_point], dtype).reshape(batch + shape)
             for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
         ]
 
     def _memory(self, size: int) -> Array:
         """Return memory of at least `size` elements, which no other thread uses."""
-        found = self._memories.pop() if self._memories else np.empty(0, self.real)
-        return found if len(found) >= size else np.empty(size, self.real)
+        memory = self._memories.pop() if self._memories else np.empty(0, self.real)
+        return memory if len(memory) >= size else np.empty(size, self.real)
 
     def _fill(self, rows: Sequence[Array], stores: Sequence[Array], points: int) -> None:
         """Compute all blocks."""

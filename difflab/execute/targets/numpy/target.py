@@ -244,10 +244,10 @@ class _NumpyWorkspace:
         for value, slot in self.plan.slots.items():
             shape, dtype = slot[0]
             size = points * math.prod(shape)
-            found = self.buffers.get(slot)
-            if found is None or found.size < size:
-                found = self.buffers[slot] = np.empty(size, dtype)
-            self.values[value] = found[:size].reshape((points, *shape))
+            buffer = self.buffers.get(slot)
+            if buffer is None or buffer.size < size:
+                buffer = self.buffers[slot] = np.empty(size, dtype)
+            self.values[value] = buffer[:size].reshape((points, *shape))
 
     def forget(self) -> None:
         """Drop the references to the caller's arrays and to the results."""

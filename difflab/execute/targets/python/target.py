@@ -92,8 +92,8 @@ class PythonTarget:
     @cached_property
     def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
         """The compiled plain code, which raises if an operation is undefined or overflows."""
-        found: Callable[..., Any] = compiled(self.source, dict(self._plain.names))["point"]
-        return found
+        point: Callable[..., Any] = compiled(self.source, dict(self._plain.names))["point"]
+        return point
 
     def point(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return the flattened outputs at the flattened inputs, which are Python floats."""

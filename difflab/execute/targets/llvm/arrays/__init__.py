@@ -110,10 +110,10 @@ class NativeArrays(PointTarget):
         if len(steps) - np.count_nonzero(repeated) > len(steps) // TURNS:
             return None
         try:
-            found = cls(Schedule.of(function))
+            arrays = cls(Schedule.of(function))
         except UnsupportedError:
             return None
-        return found if found.layout.operations * TURNS <= len(steps) else None
+        return arrays if arrays.layout.operations * TURNS <= len(steps) else None
 
     @property
     def truths(self) -> list[bool]:

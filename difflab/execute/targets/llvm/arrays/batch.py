@@ -71,12 +71,12 @@ class NativeBatch:
             else np.ascontiguousarray(value).reshape(1, -1)
             for value, shape in zip(values, function.input_shapes, strict=True)
         ]
-        found = [np.empty((points, math.prod(shape))) for shape in function.output_shapes]
+        stores = [np.empty((points, math.prod(shape))) for shape in function.output_shapes]
         if points:
-            self._fill([*rows, *found], points)
+            self._fill([*rows, *stores], points)
         return [
             batch_first(np.ascontiguousarray(store.T, bool if truth else float), shape, batch)
-            for store, shape, truth in zip(found, function.output_shapes, self.truths, strict=True)
+            for store, shape, truth in zip(stores, function.output_shapes, self.truths, strict=True)
         ]
 
     def _fill(self, arrays: Sequence[Array], points: int) -> None:

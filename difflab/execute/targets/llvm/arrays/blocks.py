@@ -305,11 +305,11 @@ class DotNest(JoinedNest):
         """Return sums with one more vector of terms each."""
         routine = self.routine
         loaded: dict[str, str] = {}
-        found = []
+        totals = []
         for sum_, *pair in zip(sums, *operands, strict=True):
             for pointer in pair:
                 if pointer not in loaded:
                     loaded[pointer] = routine.load(routine.moved(pointer, start), width)
             terms = [loaded[pointer] for pointer in pair]
-            found.append(routine.with_product(sum_, terms, width))
-        return found
+            totals.append(routine.with_product(sum_, terms, width))
+        return totals

@@ -284,9 +284,9 @@ class ControlWriter:
         """Reallocate memory to a size in bytes and store its address."""
         routine = self.routine
         routine.functions.declare("ptr", "realloc", "ptr", "i64")
-        found = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
-        routine.leave_if(routine.assigned(f"icmp eq ptr {found}, null"), NO_MEMORY)
-        routine.add(f"store ptr {found}, ptr {place}")
+        pointer = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
+        routine.leave_if(routine.assigned(f"icmp eq ptr {pointer}, null"), NO_MEMORY)
+        routine.add(f"store ptr {pointer}, ptr {place}")
 
     # --- calls and jumps ----------------------------------------------------------------------
 

@@ -236,11 +236,11 @@ class _Expansion:
         whole, packed = (out, x) if name == SCATTER else (x, out)
         if np.any((places < 0) | (places >= whole.shape[axis])):
             raise ConsistencyError(f"a {name} leaves an axis of {whole.shape[axis]}")
-        found = list(islice(_runs(places), MOST_RUNS + 1))
-        if len(found) > MOST_RUNS:
+        runs = list(islice(_runs(places), MOST_RUNS + 1))
+        if len(runs) > MOST_RUNS:
             self.result.add(looked_up(name, out, x, axis, self._table(places)))
             return
-        for start, first, step, count in found:
+        for start, first, step, count in runs:
             apart = whole.stretch(axis, first, step, count)
             beside = packed.stretch(axis, start, 1, count)
             adds = name == SCATTER

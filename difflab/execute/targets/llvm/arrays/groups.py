@@ -387,8 +387,8 @@ class _Memory:
         """
         smallest = bisect.bisect_left(self.free, (size,))
         if smallest < len(self.free):
-            found, start = self.free.pop(smallest)
-            self.release([(found - size, start + size)])
+            free_size, start = self.free.pop(smallest)
+            self.release([(free_size - size, start + size)])
             return start
         last = [part for part in self.free if sum(part) == self.room]
         start = last[0][1] if last else self.room

@@ -87,8 +87,8 @@ def segmented(program: Instructions, *, loops: bool = True) -> Segments:
     ...     for _ in range(20):
     ...         x = np.sin(x) * 0.5
     ...     return x
-    >>> found = segmented(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
-    >>> [(segment.start, segment.period, segment.count) for segment in found.segments]
+    >>> segments = segmented(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
+    >>> [(segment.start, segment.period, segment.count) for segment in segments.segments]
     [(0, 1, 1), (1, 2, 19), (39, 1, 1)]
     """
     return _Segmenter(program).result(loops)
@@ -102,14 +102,14 @@ def equal_stretches(kinds: NDArray[np.int64]) -> list[tuple[int, int, int]]:
     >>> equal_stretches(np.array([7, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 5, 6]))
     [(1, 11, 2)]
     """
-    found = []
+    stretches = []
     for period in _periods(kinds):
         same = kinds[:-period] == kinds[period:]
         edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             if stop - start >= (LEAST - 1) * period:
-                found.append((start, stop + period, period))
-    return sorted(found, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
+                stretches.append((start, stop + period, period))
+    return sorted(stretches, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
 
 
 def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
@@ -192,14 +192,14 @@ class _Segmenter:
         straight = place = 0
         stretches = equal_stretches(self.kinds) if loops else []
         while place < len(self.code):
-            found = self._loop(place, stretches, len(segments) + (place > straight))
-            if found is None:
+            loop = self._loop(place, stretches, len(segments) + (place > straight))
+            if loop is None:
                 place += 1
                 continue
             if place > straight:
                 self._close(segments, Segment(straight, place - straight, 1))
-            self._close(segments, found)
-            place = straight = found.start + found.period * found.count
+            self._close(segments, loop)
+            place = straight = loop.start + loop.period * loop.count
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
         made = zip(*self.where.tolist(), strict=True)

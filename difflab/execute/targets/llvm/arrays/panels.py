@@ -31,11 +31,11 @@ class PanelNest(BlockedNest):
     @cached_property
     def _slots(self) -> tuple[int, int]:
         """Return the operand with the rows and that with the columns; zeros where there is none."""
-        found = [
+        slots = [
             [slot for slot in (1, 2) if self.strides[slot][own] and not self.strides[slot][other]]
             for own, other in ((self.row, self.inner), (self.inner, self.row))
         ]
-        return (found[0][0], found[1][0]) if all(found) else (0, 0)
+        return (slots[0][0], slots[1][0]) if all(slots) else (0, 0)
 
     @property
     def fits(self) -> bool:
@@ -100,20 +100,20 @@ class PanelNest(BlockedNest):
         for row in routine.loop(0, self.domain[self.row], 1):
             first = routine.moved(pointer, row, row_stride)
             before = routine.assigned(f"load i64, ptr {largest}")
-            (found,) = self._extremes(("umax",), [before], first, terms, stride, 1)
-            routine.add(f"store i64 {found}, ptr {largest}")
-        found = routine.assigned(f"load i64, ptr {largest}")
-        return routine.assigned(f"icmp ult i64 {found}, {_LARGE}")
+            (magnitude,) = self._extremes(("umax",), [before], first, terms, stride, 1)
+            routine.add(f"store i64 {magnitude}, ptr {largest}")
+        magnitude = routine.assigned(f"load i64, ptr {largest}")
+        return routine.assigned(f"icmp ult i64 {magnitude}, {_LARGE}")
 
     def _scaled(self, room: str, size: int, bounded: str) -> str:
         """Scale a panel that has subnormal numbers; return the factor of its sums."""
         routine = self.routine
         width = routine.host.width
         starts = [_integers(-1, width), _integers(0, width)]
-        found = self._extremes(("umin", "umax"), starts, room, -(-size // width), width, width)
+        extremes = self._extremes(("umin", "umax"), starts, room, -(-size // width), width, width)
         least, largest = (
             self._reduced(name, number, width)
-            for name, number in zip(("umin", "umax"), found, strict=True)
+            for name, number in zip(("umin", "umax"), extremes, strict=True)
         )
         tiny = routine.assigned(f"icmp ult i64 {least}, {_TINY}")
         small = routine.assigned(f"icmp ult i64 {largest}, {_LARGE}")
@@ -150,11 +150,11 @@ class PanelNest(BlockedNest):
         kinds = [kind] * len(names)
         with routine.carrying_loop(0, count, 1, starts, kinds) as (counter, before, after):
             value = routine.load(routine.moved(pointer, counter, stride), width)
-            found = self._magnitude(value, width)
+            magnitude = self._magnitude(value, width)
             for name, there in zip(names, before, strict=True):
-                one = found
+                one = magnitude
                 if name == "umin":
-                    one = routine.assigned(f"sub {kind} {found}, {_integers(1, width)}")
+                    one = routine.assigned(f"sub {kind} {magnitude}, {_integers(1, width)}")
                 operands = f"{kind} {there}, {kind} {one}"
                 after.append(routine.assigned(f"call {kind} @llvm.{name}.{suffix}({operands})"))
         return after

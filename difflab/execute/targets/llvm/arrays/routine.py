@@ -273,8 +273,8 @@ class Routine:
                 lanes[2 * lane + half] = f"i32 {lane + half * (width // 2)}"
             mask = ", ".join(f"i1 {int(lane % 2 == half)}" for lane in range(width))
             spread = f"shufflevector {v} {number}, {v} poison, <{width} x i32> <{', '.join(lanes)}>"
-            found = self.assigned(spread)
-            self.add(f"call void @{name}({v} {found}, ptr {place}, i32 8, {b} <{mask}>)")
+            shuffled = self.assigned(spread)
+            self.add(f"call void @{name}({v} {shuffled}, ptr {place}, i32 8, {b} <{mask}>)")
 
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
         """Return a pointer whose accesses are bounds-checked against a region, in checked code.
@@ -518,9 +518,9 @@ class Module:
 
     def routine(self, layout: NestLayout) -> Routine:
         """Return the routine of a function that a control instruction calls."""
-        found = self._routines.get(layout)
-        if found is None:
-            found = Routine(self, layout, f"routine{len(self._routines)}")
-            self._routines[layout] = found
-            found.write()
-        return found
+        routine = self._routines.get(layout)
+        if routine is None:
+            routine = Routine(self, layout, f"routine{len(self._routines)}")
+            self._routines[layout] = routine
+            routine.write()
+        return routine
