@@ -68,6 +68,6 @@ class FunctionStep(CustomFunction):
         """Return the cotangents of the inputs that need one; those of a batch are added up."""
         layer: Layer = ctx.layer  # type: ignore[attr-defined]
         needs = ctx.needs_input_grad[1:]
-        sources = tuple([place for place, needed in enumerate(needs) if needed])
+        sources = tuple([index for index, needed in enumerate(needs) if needed])
         bar_of = dict(zip(sources, layer.pull(sources)([*ctx.saved_tensors, *bars]), strict=True))
-        return (None, *(bar_of.get(place) for place in range(len(needs))))
+        return (None, *(bar_of.get(index) for index in range(len(needs))))

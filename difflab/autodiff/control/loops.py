@@ -101,7 +101,7 @@ def _vjp(
 def _batched(loop: Loop, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples: one loop that carries stacks."""
     c, end = loop.carries, loop.carries + loop.arrays
-    mapped = [place < c or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    mapped = [index < c or is_mapped for index, (_, is_mapped) in enumerate(args)]
     body = batched(loop.body, mapped, size)
     values = [
         *stacks(size, args[:c]),

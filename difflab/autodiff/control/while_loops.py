@@ -106,7 +106,7 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
 def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
     """Return the last values of a stack of examples: one loop, until no example goes on."""
     count = len(loop.output_shapes)
-    mapped = [place < count or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    mapped = [index < count or is_mapped for index, (_, is_mapped) in enumerate(args)]
     values = [*stacks(size, args[:count]), *[node for node, _ in args[count:]]]
     return appended(_of_stacks(loop, mapped, size), values)
 
@@ -320,14 +320,14 @@ def recorded_loop(loop: PlainLoop) -> tuple[WhileLoop, list[Any]]:
     require_equal_shapes(shapes, step.function.output_shapes, "value of while_loop")
     count = len(shapes)
     captured = {_key(value): value for value in [*test.captured, *step.captured]}
-    places = {key: count + place for place, key in enumerate(captured)}
+    positions = {key: count + index for index, key in enumerate(captured)}
     wide = [*shapes, *shapes_of(list(captured.values()))]
 
     def widened(recording: Recording) -> Function:
-        own = [places[_key(value)] for value in recording.captured]
+        own = [positions[_key(value)] for value in recording.captured]
         return composed(
             lambda nodes: inlined(
-                recording.function, [*nodes[:count], *(nodes[place] for place in own)]
+                recording.function, [*nodes[:count], *(nodes[index] for index in own)]
             ),
             wide,
         )

@@ -136,31 +136,31 @@ class Quadrature(Rule):
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs, as `Rule.pushed`."""
-        own = [place - 1 for place in moving if place > 1]
+        own = [index - 1 for index in moving if index > 1]
         inner = self._of(tangents_of(self.integrand, own)) if own else None
         count = len(self.results)
 
         def tangents(nodes: list[Node]) -> list[Node]:
             (a, b, *params), dots = self._divided(nodes)
-            by_place = dict(zip(moving, dots, strict=True))
+            by_index = dict(zip(moving, dots, strict=True))
             rest = zeros(a.builder, [*self.results, (), ()])
             total = rest[:count]
             if inner is not None:
-                more = [by_place[place + 1] for place in own]
+                more = [by_index[index + 1] for index in own]
                 total = inner.integral([a, b, *params, *more])[:count]
-            for place, (end, sign) in enumerate([(a, -1.0), (b, 1.0)]):
-                if place in by_place:
+            for index, (end, sign) in enumerate([(a, -1.0), (b, 1.0)]):
+                if index in by_index:
                     edge = inlined(self.integrand, [end, *params])
-                    weight = sign * by_place[place]
+                    weight = sign * by_index[index]
                     total = [one + weight * other for one, other in zip(total, edge, strict=True)]
             solved = finite(nodes[:count])
             return [*[nan_unless(solved, one) for one in total], *rest[count:]]
 
-        return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
+        return composed(tangents, self._inputs([self._arguments[index] for index in moving]))
 
     def pulled(self, wanted: tuple[int, ...]) -> Function:
         """Return the cotangents of some arguments, as `Rule.pulled`."""
-        own = [place - 1 for place in wanted if place > 1]
+        own = [index - 1 for index in wanted if index > 1]
         inner = self._of(cotangents_of(self.integrand, own)) if own else None
         count = len(self.results)
 
@@ -175,8 +175,8 @@ class Quadrature(Rule):
 
             solved = finite(nodes[:count])
             return [
-                nan_unless(solved, next(integrals) if place > 1 else edge(b) if place else -edge(a))
-                for place in wanted
+                nan_unless(solved, next(integrals) if index > 1 else edge(b) if index else -edge(a))
+                for index in wanted
             ]
 
         return composed(cotangents, self._inputs([*self.results, (), ()]))

@@ -103,7 +103,7 @@ def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
     return Node(builder, builder.emit(constant_array, (), params))
 
 
-def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Function:
+def selected(function: Function, indices: NDArray[np.int64], shape: Shape) -> Function:
     """Return a function whose only output has some elements of the function's only output.
 
     Examples
@@ -114,7 +114,7 @@ def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Fun
     """
     sweep = Sweep(function)
     flat = packed(sweep, [sweep.node(output) for output in function.outputs])
-    chosen: Node = take(flat, places=as_places(places), axis=-1, rank=1)
+    chosen: Node = take(flat, places=as_places(indices), axis=-1, rank=1)
     whole: Node = reshape(chosen, shape=shape, rank=1)
     inputs = function.input_nodes
     return Function.build(sweep.builder, inputs, [whole.id], function.output_names)
@@ -198,7 +198,7 @@ class Columns:
         """
         if self.chosen is not None and count:
             starts = before + self.part.n * np.arange(count)[:, None]
-            places = np.concatenate([np.arange(before), (starts + self.chosen).ravel()])
-            shape = (len(places),) if before else (count, self.count)
-            compressed = selected(compressed, places, shape)
+            indices = np.concatenate([np.arange(before), (starts + self.chosen).ravel()])
+            shape = (len(indices),) if before else (count, self.count)
+            compressed = selected(compressed, indices, shape)
         return with_inputs(compressed, self.whole)

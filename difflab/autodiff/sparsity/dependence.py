@@ -176,17 +176,17 @@ class DependenceEdges:
             ]
             self._link_moved(row, row.rule, filled, dict(params), out)
             return
-        for place, operand in enumerate(operands):
-            entry = row.rule.entries[place] if isinstance(row.rule, ByArgument) else None
+        for index, operand in enumerate(operands):
+            entry = row.rule.entries[index] if isinstance(row.rule, ByArgument) else None
             if operand is None or (isinstance(row.rule, ByArgument) and entry is None):
                 continue
             if isinstance(entry, Transpose) and "ranks" in dict(params):
-                self._link_product(place, dict(params)["ranks"], operand, out)
+                self._link_product(index, dict(params)["ranks"], operand, out)
             elif entry is None or isinstance(entry, Transpose):
                 axes = dict(params).get("axes", tuple(range(-operand.ndim, 0)))
                 self._link_mixed(operand, out, axes)
             else:
-                recorded = recorded_tangent(entry, place, params, shapes, out.shape)
+                recorded = recorded_tangent(entry, index, params, shapes, out.shape)
                 tangent = recorded.input_nodes[0]
                 names = self.add_graph(recorded.graph, [tangent])
                 self._link(operand, names(tangent))
@@ -215,18 +215,18 @@ class DependenceEdges:
                 axes = params.get("axes", tuple(range(-operand.ndim, 0)))
                 self._link_mixed(operand, out, axes)
 
-    def _link_product(self, place: int, ranks: tuple[int, int], operand: Ids, out: Ids) -> None:
+    def _link_product(self, index: int, ranks: tuple[int, int], operand: Ids, out: Ids) -> None:
         """Link an operand of a product: rows of the left one, columns of the right one.
 
         The solution of a linear system depends on the right-hand side in the same way.
         """
-        columns = place == 1 and ranks[1] > 1
+        columns = index == 1 and ranks[1] > 1
         axis = -2 if columns else -1
         hubs = self._fresh(tuple(np.delete(operand.shape, axis).tolist()))
         self._link(operand, np.expand_dims(hubs, axis))
         if columns and ranks[0] > 1:
             hubs = hubs[..., None, :]
-        elif place == 0 and ranks[1] > 1:
+        elif index == 0 and ranks[1] > 1:
             hubs = hubs[..., None]
         self._link(hubs, out)
 
@@ -258,8 +258,8 @@ def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | Non
     moved = _layers(kernel, given, shapes)
     if moved is None and 1 < len(given) <= MOST_FEEDS:  # the sum of the layers of each operand
         parts = [
-            _layers(kernel, [f if k == place else () for k, f in enumerate(given)], shapes)
-            for place in range(len(given))
+            _layers(kernel, [f if k == index else () for k, f in enumerate(given)], shapes)
+            for index in range(len(given))
         ]
         if None not in parts:
             return tuple(feed for part in parts for feed in part or ())

@@ -30,8 +30,8 @@ WORTHWHILE = 0.9
 
 def csr_pattern(rows: Ids, columns: Ids, shape: tuple[int, int]) -> Pattern:
     """Return the matrix with entries at these indices, each once and in order."""
-    places = (rows, columns)
-    matrix = sparse.csr_array((np.ones(len(rows), np.bool_), places), shape=shape)
+    indices = (rows, columns)
+    matrix = sparse.csr_array((np.ones(len(rows), np.bool_), indices), shape=shape)
     matrix.sum_duplicates()
     return matrix
 
@@ -158,17 +158,17 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
         pieces, owners = _segments(into.indptr[ready], np.diff(into.indptr)[ready])
         before = into.indices[pieces]
         _check(filled + int(lengths[before].sum()))
-        places, piece = _segments(starts[before], lengths[before])
-        keys = np.sort(owners[piece] * n + buffer[places])
+        indices, piece = _segments(starts[before], lengths[before])
+        keys = np.sort(owners[piece] * n + buffer[indices])
         keys = keys[np.diff(keys, prepend=-1) > 0]
         lengths[ready] = np.bincount(keys // max(n, 1), minlength=len(ready))
         starts[ready] = filled + np.cumsum(lengths[ready]) - lengths[ready]
         buffer = _extended(buffer, filled, keys % max(n, 1))
         filled += len(keys)
-    places, _ = _segments(starts[size - m :], lengths[size - m :])
+    indices, _ = _segments(starts[size - m :], lengths[size - m :])
     indptr = np.concatenate([[0], np.cumsum(lengths[size - m :])])
-    data = np.ones(len(places), np.bool_)
-    return sparse.csr_array((data, buffer[places], indptr), shape=(m, n))
+    data = np.ones(len(indices), np.bool_)
+    return sparse.csr_array((data, buffer[indices], indptr), shape=(m, n))
 
 
 def _check(entries: int) -> None:
