@@ -423,9 +423,9 @@ class Builder:
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
-            place = user_location() if text is None else SourceLocation(text, span)
+            site = user_location() if text is None else SourceLocation(text, span)
             hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
-            raise place.error(ShapeError, message, hint) from None
+            raise site.error(ShapeError, message, hint) from None
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )

@@ -101,8 +101,8 @@ class Loop(Control):
         """The shapes of the first carries, the looped arrays and the constants."""
         shapes = self.body.input_shapes
         return [
-            (self.steps, *shape) if self.carries <= place < self.carries + self.arrays else shape
-            for place, shape in enumerate(shapes)
+            (self.steps, *shape) if self.carries <= index < self.carries + self.arrays else shape
+            for index, shape in enumerate(shapes)
         ]
 
     @property
@@ -135,8 +135,8 @@ class Loop(Control):
             results.reverse()
         shapes = self.body.output_shapes[self.carries :]
         stacks = [
-            _stacked([parts[place] for parts in results], shape, batch)
-            for place, shape in enumerate(shapes)
+            _stacked([parts[index] for parts in results], shape, batch)
+            for index, shape in enumerate(shapes)
         ]
         return [*carry, *stacks]
 

@@ -210,7 +210,7 @@ def _branch_error() -> TraceError:
     through_scipy = not_through_scipy(TraceError)
     if through_scipy is not None:
         return through_scipy
-    place = user_location()
-    loop = (place.text or "").startswith("while")
+    site = user_location()
+    loop = (site.text or "").startswith("while")
     hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
-    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
+    return site.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)

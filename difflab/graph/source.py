@@ -106,9 +106,9 @@ class SourceMap:
 
 
 def _restored(
-    text: str | None, places: list[SourceLocation], calls: dict[int, TracedCall]
+    text: str | None, locations: list[SourceLocation], calls: dict[int, TracedCall]
 ) -> SourceMap:
     source = SourceMap(text)
-    source._spots += places
+    source._spots += locations
     source._calls = calls
     return source

@@ -118,11 +118,11 @@ def listed(parts: Sequence[Node]) -> Node:
 def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
     """Return a value indexed by a key: an element of a list, the value itself, or an operation."""
     shape = builder.shape(node)
-    (place, *more) = key
-    if isinstance(place, int) and not more:
+    (entry, *more) = key
+    if isinstance(entry, int) and not more:
         if builder.primitive(node) is rows.pack:  # a list of scalars: the language makes no other
-            return builder.args[builder.starts[node] + place]
-        return builder.element(node, place, span)
+            return builder.args[builder.starts[node] + entry]
+        return builder.element(node, entry, span)
     if key == tuple((0, size, 1) for size in shape):
         return node
     return builder.emit(rows.index, (node,), (("key", key), ("rank", len(shape))), span)

@@ -174,9 +174,9 @@ class View(NamedTuple):
                 picked += [next(axes) for _ in range(whole)]
             elif isinstance(entry, tuple):
                 size, step = next(axes)
-                places = range(size)[slice(*entry)]
-                offset += places.start * step if places else 0
-                picked.append((len(places), places.step * step))
+                indices = range(size)[slice(*entry)]
+                offset += indices.start * step if indices else 0
+                picked.append((len(indices), indices.step * step))
             else:
                 size, step = next(axes)
                 if not -size <= entry < size:

@@ -424,7 +424,7 @@ def always_spelled(
     """
     rows = {row: len(args) for _, row, args, _ in program.steps}
     return all(
-        _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
+        _form(row, _kinds([index in row.truths for index in range(arity)]), spelled, forms)
         for row, arity in rows.items()
         if row is not as_number
     )

@@ -490,19 +490,19 @@ class _Unrolled(Cells):
         """Join each element along an axis to the result before it."""
         *coefficients, terms = [np.moveaxis(cells, axis, 0) for cells in operands]
         results = [terms[0]]
-        for place in range(1, len(terms)):
+        for position in range(1, len(terms)):
             before = results[-1]
             if coefficients:
-                before = np.asarray(self._each(multiply, [coefficients[0][place - 1], before]))
-            results.append(np.asarray(self._each(join, [before, terms[place]])))
+                before = np.asarray(self._each(multiply, [coefficients[0][position - 1], before]))
+            results.append(np.asarray(self._each(join, [before, terms[position]])))
         return np.moveaxis(np.stack(results), 0, axis)
 
     def in_order(self, *operands: CellArray, places: Sequence[Any], length: int) -> Any:
         """Add the terms of sums from the first to the last."""
         lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
         terms = np.empty((*lead, length), dtype=np.int64)
-        for cells, place in zip(operands, places, strict=True):
-            terms[..., slice(*place)] = cells
+        for cells, bounds in zip(operands, places, strict=True):
+            terms[..., slice(*bounds)] = cells
         total = self.accumulated(add, terms, axis=-1)[..., -1]
         return int(total) if lead == () else total
 
@@ -511,8 +511,8 @@ class _Unrolled(Cells):
         moved = np.moveaxis(cells, axis, 0)
         flat = moved.reshape(len(moved), -1)
         sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(size)]
-        for place, row in zip(indices(places).tolist(), flat.tolist(), strict=True):
-            for terms, cell in zip(sums[place], row, strict=True):
+        for position, row in zip(indices(places).tolist(), flat.tolist(), strict=True):
+            for terms, cell in zip(sums[position], row, strict=True):
                 terms.append(cell)
         added = np.array([[self._sum(terms) for terms in row] for row in sums], dtype=np.int64)
         return np.moveaxis(added.reshape(size, *moved.shape[1:]), 0, axis)

@@ -227,7 +227,7 @@ def host_row(
         if recorded is not None:
             return evaluate(recorded, args, ArrayInterpreter(np))[0]
         wide = [np.broadcast_to(arg, batch + own) for arg, own in zip(args, shapes, strict=True)]
-        points = [compute(*[arg[place] for arg in wide]) for place in np.ndindex(batch)]
+        points = [compute(*[arg[index] for arg in wide]) for index in np.ndindex(batch)]
         return np.array(points).reshape(batch + shape)
 
     def exact(mp: Any, *args: Any) -> Any:

@@ -196,8 +196,8 @@ class _Finder:
         whole = np.zeros(len(graph), dtype=np.bool_)
         for node, (value, _) in graph.constants.items():
             whole[node] = float(value).is_integer()
-        places = graph.starts[:-1][graph.applies(power)] + 1
-        marked[places] = whole[graph.args[places]]
+        slots = graph.starts[:-1][graph.applies(power)] + 1
+        marked[slots] = whole[graph.args[slots]]
         return marked
 
     def _from_arrays(self, nodes: Nodes) -> None:
@@ -220,9 +220,9 @@ class _Finder:
         lanes: list[NDArray[Any]] = [nodes]
         for position in range(int(arity.max())):
             there = arity > position
-            places = np.where(there, graph.starts[nodes] + position, 0)
-            args = graph.args[places]
-            groups = np.where(self.exponents[places], ~args, lane_classes.of[args] + 1)
+            slots = np.where(there, graph.starts[nodes] + position, 0)
+            args = graph.args[slots]
+            groups = np.where(self.exponents[slots], ~args, lane_classes.of[args] + 1)
             kinds.append(np.where(there, groups, 0))
             lanes.insert(1, np.where(there, lane_classes.lane[args], 0))
         order = np.lexsort([*lanes, *reversed(kinds)])  # by class, by the first argument's lane, …
@@ -243,20 +243,20 @@ class _Finder:
 
 def element_indices(graph: Graph) -> Nodes:
     """Return for each node that is an element of an array its flat index, else -1."""
-    places = np.full(len(graph), -1)
+    indices = np.full(len(graph), -1)
     scalar = graph.scalars()
     nodes = np.flatnonzero(graph.applies(index) & scalar)
     keys = [dict(params).get("key") for params in graph.param_table]
     shapes = graph.shape_table
     sources = graph.args[graph.starts[nodes]]
     pairs = zip(graph.param_ids[nodes].tolist(), graph.shape_ids[sources].tolist(), strict=True)
-    places[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
-    return places
+    indices[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
+    return indices
 
 
 def flat(key: Sequence[int], shape: Sequence[int]) -> int:
     """Return the row-major flat index of a key in an array."""
-    place = 0
+    offset = 0
     for entry, size in zip(key, shape, strict=True):
-        place = place * size + entry
-    return place
+        offset = offset * size + entry
+    return offset

@@ -82,8 +82,8 @@ def _kinds(graph: Graph) -> int:
     opcodes, sizes = graph.opcode.astype(np.int64), np.diff(graph.starts)[nodes]
     kinds = opcodes[nodes]
     for position in range(min(int(sizes.max(initial=0)), 2)):
-        places = np.where(sizes > position, graph.starts[nodes] + position, 0)
-        kinds = kinds * (len(graph.primitives) + FIRST_ROW) + opcodes[graph.args[places]]
+        slots = np.where(sizes > position, graph.starts[nodes] + position, 0)
+        kinds = kinds * (len(graph.primitives) + FIRST_ROW) + opcodes[graph.args[slots]]
     return len(set(kinds.tolist()))
 
 
@@ -104,10 +104,10 @@ def flattened(function: Function) -> Function:
     builder = Builder(function.graph.source)
     point = builder.input("point", (function.n,))
     inputs = []
-    for shape, place in zip(
+    for shape, piece in zip(
         function.input_shapes, packed_slices(function.input_shapes), strict=True
     ):
-        key = ((place.start, place.stop, 1),) if shape else (place.start,)
+        key = ((piece.start, piece.stop, 1),) if shape else (piece.start,)
         part = builder.emit(index, (point,), (("key", key), ("rank", 1)))
         if len(shape) > 1:
             part = builder.emit(reshape, (part,), (("rank", 1), ("shape", shape)))

@@ -166,12 +166,12 @@ class _VectorWriter:
         negated = self.chains.negated[int(lane_class.nodes[0])]
         columns = self._columns(self.classes.of[terms[0]] * 2 + negated)
         parts = []
-        for places in columns:
-            part = self.vector(terms[:, places].ravel())
-            part = self._emit(negative, [part]) if negated[places[0]] else part
-            parts.append(self._filled(part, (*lead, len(places))))
+        for indices in columns:
+            part = self.vector(terms[:, indices].ravel())
+            part = self._emit(negative, [part]) if negated[indices[0]] else part
+            parts.append(self._filled(part, (*lead, len(indices))))
         length = terms.shape[1]
-        keys = [_equidistant(places) for places in columns]
+        keys = [_equidistant(indices) for indices in columns]
         if None in keys:
             rank = len(lead) + 1
             joined = self._emit(concatenate, parts, axis=-1, rank=rank)
@@ -208,8 +208,8 @@ class _VectorWriter:
     def _listed(self, nodes: Nodes) -> int:
         """Return lanes of any classes as a vector."""
         columns = self._columns(self.classes.of[nodes])
-        parts = [self._filled(self.vector(nodes[places]), places.shape) for places in columns]
-        keys = [_equidistant(places) for places in columns]
+        parts = [self._filled(self.vector(nodes[indices]), indices.shape) for indices in columns]
+        keys = [_equidistant(indices) for indices in columns]
         if len(parts) == 1:
             return parts[0]
         if None not in keys:
@@ -220,28 +220,28 @@ class _VectorWriter:
 
     def _scattered(self, nodes: Nodes, keys: Any, shape: tuple[int, ...]) -> int | None:
         """Return zeros with scalars at some indices; None where two share an index."""
-        places = np.array([flat(key, shape) for key in keys])
-        order = np.argsort(places)
-        places = places[order]
-        if not np.diff(places).all():
+        indices = np.array([flat(key, shape) for key in keys])
+        order = np.argsort(indices)
+        indices = indices[order]
+        if not np.diff(indices).all():
             return None
         size = math.prod(shape)
         vector = self._listed(nodes[order])
-        key = _equidistant(places)
+        key = _equidistant(indices)
         if key is None:
-            there = places.tobytes()
+            there = indices.tobytes()
             vector = self._emit(put, [vector], axis=-1, places=there, rank=1, size=size)
         elif key != (0, size, 1):
             vector = self._emit(scatter, [vector], keys=((key,),), shape=(size,))
         return self._shaped(vector, shape)
 
 
-def _equidistant(places: Nodes) -> tuple[int, int | None, int] | None:
+def _equidistant(indices: Nodes) -> tuple[int, int | None, int] | None:
     """Return start, stop and step of equidistant indices, None for others."""
-    first, last = int(places[0]), int(places[-1])
-    if len(places) == 1:
+    first, last = int(indices[0]), int(indices[-1])
+    if len(indices) == 1:
         return (first, first + 1, 1)
-    steps = places[1:] - places[:-1]
+    steps = indices[1:] - indices[:-1]
     step = int(steps[0])
     if step == 0 or (steps != step).any():
         return None

@@ -70,13 +70,13 @@ class ArrayForms:
         """Return a stack of diagonal matrices; of a matrix, `diag` is its diagonal."""
         # A selection keeps the signs of zeros; parts that are added lose them.
         (child,), size = self.view.children[node], below[-1]
-        places = list(range(size))
+        positions = list(range(size))
         return [
             *(
                 self.call("where"),
                 "(",
                 self.call("reshape"),
-                f"({places}, [{size}, 1]) == {places}, ",
+                f"({positions}, [{size}, 1]) == {positions}, ",
             ),
             *(self.call("reshape"), "(", (child, ANYTHING), f", {[*below, 1]}), 0)"),
         ]

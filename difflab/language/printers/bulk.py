@@ -122,8 +122,8 @@ def _operands(printer: StraightLinePrinter) -> list[Nodes]:
     graph = printer.graph
     counts, args = np.diff(graph.starts), np.append(graph.args, [0] * _MOST_OPERANDS)
     return [
-        np.where(counts > place, args[graph.starts[:-1] + place], len(graph))
-        for place in range(_MOST_OPERANDS)
+        np.where(counts > position, args[graph.starts[:-1] + position], len(graph))
+        for position in range(_MOST_OPERANDS)
     ]
 
 

@@ -167,8 +167,8 @@ class CPrinter(PackedPrinter):
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         if size is None:
             return f"const double {name} = {array}[{start}];"
-        place = f"{array} + {start}" if start else array
-        return f"const double *const {name} = {place};"
+        pointer = f"{array} + {start}" if start else array
+        return f"const double *const {name} = {pointer};"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
         given = ", ".join(f"double {each}" for each in parameters)
@@ -251,20 +251,20 @@ class CPrinter(PackedPrinter):
         self.add(*[self.indent + line for line in inner], indent=self.indent)
         self.add("}")
         for name, (start, size) in zip(names, _places(tape.shapes), strict=True):
-            place = flat_index((start, (width, 1)), [count, "i"])
+            index = flat_index((start, (width, 1)), [count, "i"])
             if size is None:
-                place = flat_index((start, (width,)), [count])
-                self.add(self.assignment(f"{tape.values}[{place}]", "=", name))
+                index = flat_index((start, (width,)), [count])
+                self.add(self.assignment(f"{tape.values}[{index}]", "=", name))
             else:
-                self.loops([("i", size)], f"{tape.values}[{place}]", "=", f"{name}[i]")
+                self.loops([("i", size)], f"{tape.values}[{index}]", "=", f"{name}[i]")
         self.add(f"{count}++;")
 
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         width, names = sum(map(math.prod, tape.shapes)), []
         for start, size in _places(tape.shapes):
-            place = flat_index((start, (width,)), [tape.count])
+            index = flat_index((start, (width,)), [tape.count])
             names.append(
-                f"{tape.values}[{place}]" if size is None else f"({tape.values} + {place})"
+                f"{tape.values}[{index}]" if size is None else f"({tape.values} + {index})"
             )
         return f"while ({tape.count}-- > 0) {{", names
 

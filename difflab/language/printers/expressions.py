@@ -236,11 +236,11 @@ def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm
 def _split(template: str) -> tuple[list[str], list[int]]:
     """Return the literal texts around the fields, and the argument positions of the fields."""
     literals, arguments, literal = [], [], ""
-    for text, place, _, _ in string.Formatter().parse(template):
+    for text, field_name, _, _ in string.Formatter().parse(template):
         literal += text
-        if place is not None:
+        if field_name is not None:
             literals.append(literal)
-            arguments.append(int(place))
+            arguments.append(int(field_name))
             literal = ""
     return [*literals, literal], arguments
 

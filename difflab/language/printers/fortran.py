@@ -323,10 +323,10 @@ def wrapped(line: str) -> str:
     for given in line.split("\n"):
         piece = given.removesuffix(" &")
         while len(piece) > _WIDTH:
-            place = piece.rfind(" ", 20, _WIDTH)
-            if place < 0:
+            cut = piece.rfind(" ", 20, _WIDTH)
+            if cut < 0:
                 break
-            pieces.append(piece[:place] + " &")
-            piece = "        " + piece[place:].lstrip()
+            pieces.append(piece[:cut] + " &")
+            piece = "        " + piece[cut:].lstrip()
         pieces.append(piece + " &" if given.endswith(" &") else piece)
     return "\n".join(pieces)

@@ -214,9 +214,9 @@ class StatementForms(ABC):
         first = offset + self.base * (1 - sum(strides))
         return flat_index((first, strides), counters)
 
-    def element(self, name: str, place: int | str) -> str:
+    def element(self, name: str, index: int | str) -> str:
         """Return the element of an array at an index from 0, or at one written in counters."""
-        written = place if isinstance(place, str) else str(place + self.base)
+        written = index if isinstance(index, str) else str(index + self.base)
         return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
 
 
@@ -513,16 +513,16 @@ def _step(
 ) -> StraightLinePrinter:
     """Return the block of one step, in which looped arrays stand for their current elements."""
     names, slices = list(values), []
-    for place in range(loop.carries, loop.carries + loop.arrays):
-        shape = loop.body.input_shapes[place]
-        names[place] = printer.element(values[place], counter)
+    for index in range(loop.carries, loop.carries + loop.arrays):
+        shape = loop.body.input_shapes[index]
+        names[index] = printer.element(values[index], counter)
         if shape:
-            names[place] = printer.fresh.numbered("t")
-            slices.append((place, names[place], math.prod(shape)))
+            names[index] = printer.fresh.numbered("t")
+            slices.append((index, names[index], math.prod(shape)))
     body = printer.block(loop.body, names)
-    for place, name, size in slices:
-        if body.view.uses[body.view.function.input_nodes[place]]:
-            body.add(body.part(name, values[place], counter, size))
+    for index, name, size in slices:
+        if body.view.uses[body.view.function.input_nodes[index]]:
+            body.add(body.part(name, values[index], counter, size))
     body.compute()
     return body
 

@@ -149,9 +149,9 @@ class LoopForms:
             constants = self._distinct(constants)
         names, step = self.step(body, constants)
         head: list[Part] = []
-        for place, (name, argument) in enumerate(zip(names, arguments[:bound], strict=True)):
-            over = isinstance(loop, Loop) and place >= loop.carries
-            head += [", " if place else "", f"{name} in " if over else f"{name} = "]
+        for position, (name, argument) in enumerate(zip(names, arguments[:bound], strict=True)):
+            over = isinstance(loop, Loop) and position >= loop.carries
+            head += [", " if position else "", f"{name} in " if over else f"{name} = "]
             head.append((argument, ANYTHING))
         if isinstance(loop, WhileLoop):
             turns = f"while {step(loop.test, lines=False)[1][0]}"
@@ -434,8 +434,8 @@ def _form(row: Primitive) -> TemplateForm:
         symbol = row.infix if row.infix in _TIGHT else f" {row.infix} "
         prefix = "not {0}" if row.infix == "not" else "-{0}"
         return make_form(f"{{0}}{symbol}{{1}}" if row.arity == 2 else prefix, row.name)
-    places = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
-    return make_form(f"{row.names[0] if row.names else row.name}({places})", row.name)
+    operands = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
+    return make_form(f"{row.names[0] if row.names else row.name}({operands})", row.name)
 
 
 def _legal(name: str) -> str:

@@ -362,7 +362,7 @@ def _inside(printer: StraightLinePrinter, node: int, row: Primitive, *, fused: b
     children = printer.view.children[node]
     if row.shape is None:
         repeated = printer.forms[row].repeated
-        return [child for place, child in enumerate(children) if place not in repeated]
+        return [child for position, child in enumerate(children) if position not in repeated]
     if is_copy(printer, node):
         return children if fused else []
     if row is sum_in_order:
