@@ -182,11 +182,11 @@ class JitTrace:
         return unflatten(structure, list(map(_settled, values, self.precisions)))
 
     def __str__(self) -> str:
-        place = f" ({self.where})" if self.where else ""
+        location = f" ({self.where})" if self.where else ""
         operations = int((self.function.graph.opcode >= FIRST_ROW).sum())
         inputs = ", ".join(f"{path} {kind}" for path, kind in self.arguments.items())
         lines = [
-            f"{self.cause}{place}",
+            f"{self.cause}{location}",
             inputs or "no arguments",
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
             f"{self.compiled.reason}",

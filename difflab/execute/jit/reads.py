@@ -143,7 +143,7 @@ def _comparison(search: Search) -> Callable[[], bool]:
     lines: list[str] = []
 
     def compare(test: str, *values: Any) -> None:
-        names = [f"v{len(scope)}_{place}" for place in range(len(values))]
+        names = [f"v{len(scope)}_{index}" for index in range(len(values))]
         scope.update(zip(names, values, strict=True))
         lines.append(f"        if {test.format(*names)}: return False")
 
@@ -176,8 +176,8 @@ def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compar
         _, one, parts = entry
         if type(one) is list and len(parts) <= _FEW:
             compare("len({0}) != {1}", one, len(parts))
-            for place, value in enumerate(parts):
-                compare("{0}[{1}] is not {2}", one, place, value)
+            for index, value in enumerate(parts):
+                compare("{0}[{1}] is not {2}", one, index, value)
             continue
         keys, values = parts[: len(parts) // 2], parts[len(parts) // 2 :]
         if type(one) is dict and len(keys) <= _FEW and all(type(key) is str for key in keys):

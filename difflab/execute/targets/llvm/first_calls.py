@@ -151,8 +151,8 @@ def _compute(op: Op) -> Compute:
 def _placed(shape: Shape, keys: Sequence[Any], gaps: bool, parts: Sequence[Any]) -> Any:
     """Write each part at its key; where parts may overlap, add the later ones."""
     whole = np.zeros(shape)
-    for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
-        if gaps and place:
+    for index, (key, part) in enumerate(zip(keys, parts, strict=True)):
+        if gaps and index:
             whole[as_index(key)] += part
         else:
             whole[as_index(key)] = part

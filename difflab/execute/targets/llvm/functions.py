@@ -393,8 +393,8 @@ class OperationWriter:
         """Write an operation, whose result is a float or a truth value."""
         spelling, v = SPELLINGS[name], self.types["v"]
         names = [
-            self.bit(operand) if place in spelling.truths else self.number(operand)
-            for place, operand in enumerate(operands)
+            self.bit(operand) if index in spelling.truths else self.number(operand)
+            for index, operand in enumerate(operands)
         ]
         result = self.name(key, "t")
         if spelling.function:

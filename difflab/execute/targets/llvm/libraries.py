@@ -180,9 +180,9 @@ def _has_its_bits(loop: Any, row: str) -> bool:
     right = np.array([[1.0, 2.0], [0.1, -3.0], [7.0, 1e-3]])
     given = [np.stack([regular, np.zeros((3, 3))]), right][:count]
     result = np.empty((2, *call.shapes[-1]))
-    places = [array.ctypes.data for array in (*given, result)]
+    addresses = [array.ctypes.data for array in (*given, result)]
     sizes, steps = ((ctypes.c_ssize_t * len(numbers))(*numbers) for numbers in call.arguments)
-    loop((ctypes.c_void_p * len(places))(*places), sizes, steps, None)
+    loop((ctypes.c_void_p * len(addresses))(*addresses), sizes, steps, None)
     known = np.array_equal(result[0], MATRICES[row].public(regular, *given[1:]))
     return known and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
 
@@ -243,17 +243,17 @@ class Transform(NamedTuple):
         row = _ROWS[self.row]
         params: dict[str, Any] = {"size": self.size} if row is irfft else {}
         axes = (1 - x.ndim,) if row is rfft else (1 - x.ndim, -1)
-        place = out if row is irfft else out.view(np.complex128)[..., 0]
+        target = out if row is irfft else out.view(np.complex128)[..., 0]
         transposed = bool(self.transposed)
-        row.computer(np)(x, axes=axes, rank=x.ndim, transposed=transposed, out=place, **params)
+        row.computer(np)(x, axes=axes, rank=x.ndim, transposed=transposed, out=target, **params)
 
 
-def _run(row: int, transposed: int, before: int, size: int, after: int, *places: int) -> int:
+def _run(row: int, transposed: int, before: int, size: int, after: int, *addresses: int) -> int:
     """Transform the array at one address and write the result to another.
 
     Return 1 if it raised an exception, whose parts are then stored at the third address.
     """
-    source, target, raised = places
+    source, target, raised = addresses
     transform = Transform(row, transposed, before, size, after)
     try:
         shapes = transform.shapes
@@ -261,9 +261,9 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *places:
             transform.apply(_array(source, shapes[0]), _array(target, shapes[1]))
     except BaseException as error:
         kept = (ctypes.c_void_p * 3).from_address(raised)
-        for place, part in enumerate((type(error), error, error.__traceback__)):
+        for index, part in enumerate((type(error), error, error.__traceback__)):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
-            kept[place] = id(part)
+            kept[index] = id(part)
         return 1
     return 0
 
@@ -476,8 +476,8 @@ def inner_loop(name: str) -> int:
     y = np.empty_like(x)
     with np.errstate(all="ignore"):
         wanted = ufunc(x)
-        for place in range(len(x)):
-            at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * place, y.ctypes.data + 8 * place)
+        for index in range(len(x)):
+            at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * index, y.ctypes.data + 8 * index)
             LOOP(loop)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
     return loop if y.tobytes() == wanted.tobytes() else 0
 

@@ -411,8 +411,8 @@ class NativeTarget:
         """Compute a batch so short that compiling vector code would take longer."""
         by_point = [self.point(point) for point in np.concatenate(rows, axis=1)]
         return [
-            np.array([results[place] for results in by_point], dtype).reshape(batch + shape)
-            for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
+            np.array([results[index] for results in by_point], dtype).reshape(batch + shape)
+            for index, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
         ]
 
     def _memory(self, size: int) -> Array:

@@ -87,7 +87,7 @@ class NumpyTarget:
         self.numbers = isinstance(steps, ScalarProgram)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
-        self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
+        self.dtypes = [self.plan.result_dtype(index) for index in range(len(self.shapes))]
         self.copied = [
             (output, key, int(value))
             for output, values in enumerate(self.plan.outputs)
@@ -112,7 +112,7 @@ class NumpyTarget:
         """
         points = math.prod(batch)
         inputs = self._columns(values, batch, points)
-        stores = [self._store(place, points) for place in range(len(self.shapes))]
+        stores = [self._store(index, points) for index in range(len(self.shapes))]
         self._fill(inputs, stores, points, self.block_size(max(points, whole)))
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
 

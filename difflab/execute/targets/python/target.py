@@ -293,8 +293,8 @@ class _PythonWriter:
             first, *others = form.texts
             parts: Parts = [first]
             size = 1
-            for place, enclosed, behind in zip(form.places, form.enclosed, others, strict=True):
-                argument = args[place]
+            for index, enclosed, behind in zip(form.places, form.enclosed, others, strict=True):
+                argument = args[index]
                 operand = inlined.pop(argument, None)
                 if operand is None:
                     parts.append(argument)
@@ -314,7 +314,7 @@ class _PythonWriter:
         """Return how many times each cell appears in the source."""
         forms, cells = self.forms, self.flat.copy()
         for _, row, args, _ in self.program.steps:
-            cells += [args[place] for place in forms[row].places]
+            cells += [args[index] for index in forms[row].places]
         return Counter(cells)
 
     def _text(self, parts: Parts, names: dict[int, str]) -> str:

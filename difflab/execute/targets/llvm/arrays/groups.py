@@ -171,16 +171,16 @@ class NestLayout:
     def _arrange(self, number: int, segment: Segment) -> None:
         """Allocate memory for the kept values of a segment."""
         if len(self.cut.segments) == 1 == segment.count:
-            places, self.room = self._shared()
-            self.starts.append((places, self.room))
+            offsets, self.room = self._shared()
+            self.starts.append((offsets, self.room))
             return
-        places = {}
+        offsets = {}
         start, size = self.room, 0
         for value, room in enumerate(self.cut.sizes[number]):
             if (number, value) in self.kept:
-                places[value] = start + size
+                offsets[value] = start + size
                 size += room
-        self.starts.append((places, size))
+        self.starts.append((offsets, size))
         self.room += size * segment.count
 
     def _shared(self) -> tuple[dict[int, int], int]:
@@ -193,7 +193,7 @@ class NestLayout:
         used: dict[int, list[int]] = {}
         results: dict[int, int] = {}
         for number, group in enumerate(self.groups[0]):
-            for step in (self.program.code[place] for place in group.steps):
+            for step in (self.program.code[index] for index in group.steps):
                 for ref in (step.out, *step.args):
                     position = self.cut.places.get(ref.root)
                     if position is not None and position[:2] in self.kept:
@@ -203,18 +203,18 @@ class NestLayout:
         for ref in self.program.outputs:
             if ref.root in self.cut.places:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
-        places: dict[int, int] = {}
+        offsets: dict[int, int] = {}
         ending: dict[int, list[tuple[int, int]]] = {}
         memory, done = _Memory(), 0
         for value, groups in used.items():
             while done < groups[0]:
                 memory.release(ending.pop(done, ()))
                 done += 1
-            start = places[value] = memory.taken(sizes[value])
+            start = offsets[value] = memory.taken(sizes[value])
             read = results.get(value, sizes[value])
             ending.setdefault(groups[0], []).append((sizes[value] - read, start + read))
             ending.setdefault(groups[-1], []).append((read, start))
-        return places, memory.room
+        return offsets, memory.room
 
     @property
     def controls(self) -> list[Subprograms]:
@@ -252,24 +252,24 @@ class NestLayout:
         steps: list[int] = []
         nests = [OpenNest() for _ in variants]
         domain: tuple[int, ...] = ()
-        for place in range(segment.period):
-            each = [(nest, piece[place]) for nest, piece in zip(nests, variants, strict=True)]
+        for index in range(segment.period):
+            each = [(nest, piece[index]) for nest, piece in zip(nests, variants, strict=True)]
             if steps and all(self._opens(step, nest) for nest, step in each):
-                groups.append(Group((place,)))  # before the open nest, which stays open
+                groups.append(Group((index,)))  # before the open nest, which stays open
                 continue
-            own = squeezed(variants[0][place].domain)
+            own = squeezed(variants[0][index].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
             fits = fits and not any(
-                step.alone for step in (variants[0][place], variants[0][steps[-1]])
+                step.alone for step in (variants[0][index], variants[0][steps[-1]])
             )
             if not (fits and all(nest.shares(step) for nest, step in each)):
                 if steps:
                     groups.append(Group(tuple(steps)))
                 steps, domain = [], own
                 nests = [OpenNest() for _ in variants]
-            steps.append(place)
+            steps.append(index)
             for nest, piece in zip(nests, variants, strict=True):
-                nest.add(piece[place])
+                nest.add(piece[index])
         groups.append(Group(tuple(steps)))
         return groups
 
@@ -294,7 +294,7 @@ class NestLayout:
         The results of a routine go where its caller says.
         """
         kept: set[tuple[int, int]] = set()
-        places, program = self.cut.places, self.program
+        positions, program = self.cut.places, self.program
         for number, segment in enumerate(self.cut.segments):
             home: dict[int, int] = {}
             for group, entry in enumerate(self.groups[number]):
@@ -302,19 +302,19 @@ class NestLayout:
             # A later iteration is like the first of the loop, but the loops that read it are, too.
             for turn in {*range(min(segment.before + 2, segment.count)), segment.count - 1}:
                 made: dict[int, int] = {}
-                for place, step in enumerate(self._piece(segment, turn)):
+                for index, step in enumerate(self._piece(segment, turn)):
                     for ref in step.args:
-                        if made.get(ref.root) != home[place] and ref.root in places:
-                            kept.add(places[ref.root][:2])
+                        if made.get(ref.root) != home[index] and ref.root in positions:
+                            kept.add(positions[ref.root][:2])
                     alone = step.into or step.alone
-                    if alone or made.setdefault(step.out.root, home[place]) != home[place]:
-                        kept.add(places[step.out.root][:2])
+                    if alone or made.setdefault(step.out.root, home[index]) != home[index]:
+                        kept.add(positions[step.out.root][:2])
                     if squeezed(step.domain) and 0 in step.out.strides and not step.into:
-                        kept.add(places[step.out.root][:2])
+                        kept.add(positions[step.out.root][:2])
         for ref in program.outputs:
-            if ref.root in places:
-                kept.add(places[ref.root][:2])
-        return kept - {places[root][:2] for root in range(program.inputs) if root in places}
+            if ref.root in positions:
+                kept.add(positions[ref.root][:2])
+        return kept - {positions[root][:2] for root in range(program.inputs) if root in positions}
 
     def is_kept(self, root: int) -> bool:
         """Return whether a value has memory."""
@@ -362,9 +362,9 @@ class NestLayout:
             return Address("constants", known + ref.offset, 0)
         if ref.root < self.program.inputs:
             return Address(f"input {ref.root}", ref.offset, 0)
-        place: ValuePosition = self.cut.places[ref.root]
-        starts, step = self.starts[place.segment]
-        return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
+        position: ValuePosition = self.cut.places[ref.root]
+        starts, step = self.starts[position.segment]
+        return Address("values", starts[position.value] + position.piece * step + ref.offset, 0)
 
 
 class _Memory:

@@ -124,10 +124,10 @@ def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
         sums = sum(factor * shift for factor, shift in zip(factors, shifted, strict=True))
     last: dict[int, int] = {}
     apart: Counter[int] = Counter()
-    for place, key in enumerate(np.asarray(sums).tolist()):
+    for index, key in enumerate(np.asarray(sums).tolist()):
         if key in last:
-            apart[place - last[key]] += 1
-        last[key] = place
+            apart[index - last[key]] += 1
+        last[key] = index
     likely = [period for period, _ in apart.most_common(_PERIODS)]
     yield from dict.fromkeys([*likely, 1])
 
@@ -148,33 +148,33 @@ class _Segmenter:
         self.numbers = np.zeros((len(self.code), self.width), dtype=np.int64)
         self.own = np.zeros((len(self.code), self.width), dtype=bool)
         kinds = np.empty(len(self.code), dtype=np.int64)
-        for place, step in enumerate(self.code):
+        for index, step in enumerate(self.code):
             self.made.append(len(self.ordinal))
-            kinds[place] = signatures.setdefault(self._signature(place, step), len(signatures))
+            kinds[index] = signatures.setdefault(self._signature(index, step), len(signatures))
         self.made.append(len(self.ordinal))
         self.kinds = kinds
         total = len(self.ordinal)
         self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
 
-    def _signature(self, place: int, step: Instruction) -> Any:
+    def _signature(self, index: int, step: Instruction) -> Any:
         """Return the parts of an instruction that equal pieces share; record its offsets."""
         slots: list[Any] = []
         for slot, ref in enumerate(step.args):
             known = self.program.known.get(ref.root)
             begin = self.slots + slot
             if known is not None:
-                self.numbers[place, begin] = known + ref.offset
+                self.numbers[index, begin] = known + ref.offset
                 slots.append((-1, ref.strides))
                 continue
-            self.numbers[place, begin] = ref.offset
+            self.numbers[index, begin] = ref.offset
             if ref.root < self.program.inputs:
                 slots.append((ref.root, ref.strides))
             else:
-                self.numbers[place, slot] = self.ordinal[ref.root]
-                self.own[place, slot] = True
+                self.numbers[index, slot] = self.ordinal[ref.root]
+                self.own[index, slot] = True
                 slots.append((-2, ref.strides))
         out = step.out
-        self.numbers[place, -1] = out.offset
+        self.numbers[index, -1] = out.offset
         new = out.root not in self.ordinal
         number = self.ordinal.setdefault(out.root, len(self.ordinal))
         back = 0 if new else len(self.ordinal) - number
@@ -189,22 +189,22 @@ class _Segmenter:
         """Cut."""
         segments: list[Segment] = []
         self.roots = list(self.ordinal)
-        straight = place = 0
+        straight = index = 0
         stretches = equal_stretches(self.kinds) if loops else []
-        while place < len(self.code):
-            loop = self._loop(place, stretches, len(segments) + (place > straight))
+        while index < len(self.code):
+            loop = self._loop(index, stretches, len(segments) + (index > straight))
             if loop is None:
-                place += 1
+                index += 1
                 continue
-            if place > straight:
-                self._close(segments, Segment(straight, place - straight, 1))
+            if index > straight:
+                self._close(segments, Segment(straight, index - straight, 1))
             self._close(segments, loop)
-            place = straight = loop.start + loop.period * loop.count
-        if place > straight:
-            self._close(segments, Segment(straight, place - straight, 1))
+            index = straight = loop.start + loop.period * loop.count
+        if index > straight:
+            self._close(segments, Segment(straight, index - straight, 1))
         made = zip(*self.where.tolist(), strict=True)
-        places = {root: ValuePosition(*where) for root, where in zip(self.roots, made, strict=True)}
-        return Segments(segments, places, [self._sizes(segment) for segment in segments])
+        homes = {root: ValuePosition(*where) for root, where in zip(self.roots, made, strict=True)}
+        return Segments(segments, homes, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
         """Record the positions at which the values of a segment are defined."""
@@ -224,32 +224,32 @@ class _Segmenter:
         return [self.program.sizes[root] for root in self.roots[first:last]]
 
     def _loop(
-        self, place: int, stretches: Sequence[tuple[int, int, int]], segment: int
+        self, index: int, stretches: Sequence[tuple[int, int, int]], segment: int
     ) -> Segment | None:
         """Return the loop that begins at an instruction, if one does."""
         for start, stop, period in stretches:
-            if not start <= place <= stop - LEAST * period:
+            if not start <= index <= stop - LEAST * period:
                 continue
-            whole = (stop - place) // period
+            whole = (stop - index) // period
             few = min(LEAST + MOST_BEFORE - 1, whole)
-            moves, sources = self._operands(place, period, few, segment)
+            moves, sources = self._operands(index, period, few, segment)
             for before in range(1, few - LEAST + 2):
                 if _turns(moves, sources, before) >= LEAST + before - 1:
-                    every = self._operands(place, period, whole, segment)
-                    return Segment(place, period, _turns(*every, before), before)
+                    every = self._operands(index, period, whole, segment)
+                    return Segment(index, period, _turns(*every, before), before)
         return None
 
     def _operands(
-        self, place: int, period: int, count: int, segment: int
+        self, index: int, period: int, count: int, segment: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the piece whose value each operand of `count` pieces reads, or its offset.
 
         The second array states the segment that defines the value, and its index there.
         """
-        stop = place + period * count
+        stop = index + period * count
         shape = (count, period, self.width)
-        numbers, own = self.numbers[place:stop].reshape(shape), self.own[place:stop].reshape(shape)
-        first, each = self.made[place], self.made[place + period] - self.made[place]
+        numbers, own = self.numbers[index:stop].reshape(shape), self.own[index:stop].reshape(shape)
+        first, each = self.made[index], self.made[index + period] - self.made[index]
         inside = own & (numbers >= first)
         known = self.where[:, np.where(own & ~inside, numbers, 0)]
         mine = numbers - first
@@ -294,12 +294,12 @@ def elided(program: Instructions) -> Instructions:
     uses = _Uses(program)
     homes: dict[int, Ref] = {}
     copies: set[int] = set()
-    for place, step in enumerate(program.code):
+    for index, step in enumerate(program.code):
         if step.name != COPY or step.args[0].root in homes:
             continue
-        if uses.is_part(place, step) and uses.is_assembled(step.out.root):
+        if uses.is_part(index, step) and uses.is_assembled(step.out.root):
             homes[step.args[0].root] = step.out
-            copies.add(place)
+            copies.add(index)
     if not homes:
         return program
 
@@ -311,8 +311,8 @@ def elided(program: Instructions) -> Instructions:
 
     code = [
         step._replace(out=moved(step.out), args=tuple(map(moved, step.args)))
-        for place, step in enumerate(program.code)
-        if place not in copies
+        for index, step in enumerate(program.code)
+        if index not in copies
     ]
     return replace(program, code=code, outputs=list(map(moved, program.outputs)))
 
@@ -325,19 +325,19 @@ class _Uses:
         self.writes: dict[int, list[int]] = {}
         self.first_read: dict[int, int] = {}
         self.assembled: dict[int, bool] = {}
-        for place, step in enumerate(program.code):
-            self.writes.setdefault(step.out.root, []).append(place)
+        for index, step in enumerate(program.code):
+            self.writes.setdefault(step.out.root, []).append(index)
             for ref in step.args:
-                self.first_read.setdefault(ref.root, place)
+                self.first_read.setdefault(ref.root, index)
 
-    def is_part(self, place: int, step: Instruction) -> bool:
+    def is_part(self, index: int, step: Instruction) -> bool:
         """Whether a copy is of a whole, complete value, in its order in memory."""
         (source,) = step.args
         writes = self.writes.get(source.root)  # none for inputs and constants
         return (
             not step.into
             and writes is not None
-            and writes[-1] < place
+            and writes[-1] < index
             and source.root >= self.program.inputs
             and source.root not in self.program.truths
             and self.program.sizes[source.root] == math.prod(step.domain)
@@ -351,9 +351,9 @@ class _Uses:
         return self.assembled[root]
 
     def _is_assembled(self, root: int) -> bool:
-        places = self.writes[root]
-        steps = [self.program.code[place] for place in places]
-        if self.first_read.get(root, places[-1]) < places[-1]:
+        writes = self.writes[root]
+        steps = [self.program.code[index] for index in writes]
+        if self.first_read.get(root, writes[-1]) < writes[-1]:
             return False
         if any(step.name != COPY for step in steps):
             return False

@@ -46,8 +46,8 @@ def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
     Later instructions read the value from registers; those up to it read it from memory.
     """
     made: dict[int, int] = {}
-    for place, step in enumerate(steps):
-        made.setdefault(step.out.root, place)
+    for index, step in enumerate(steps):
+        made.setdefault(step.out.root, index)
     return made
 
 
@@ -89,21 +89,21 @@ class Vector(OperationWriter):
 
     def write(self) -> None:
         """Write the instructions."""
-        for place, step in enumerate(self.steps):
+        for index, step in enumerate(self.steps):
             read = step.args if step.lookup is None else step.args[:1]
-            keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
+            keys = [self._key(index, slot, ref) for slot, ref in enumerate(read, 1)]
             if step.name in (COPY, GATHER, SCATTER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
-            if (place, 0) in self.operands:
-                self._put(step, self.operands[place, 0])
+            if (index, 0) in self.operands:
+                self._put(step, self.operands[index, 0])
 
-    def _key(self, place: int, slot: int, ref: Ref) -> Any:
+    def _key(self, index: int, slot: int, ref: Ref) -> Any:
         """Return the key of an operand's value, which is loaded once."""
-        if self.made.get(ref.root, place) < place:
+        if self.made.get(ref.root, index) < index:
             return ref.root
-        operand = self.operands[place, slot]
+        operand = self.operands[index, slot]
         if operand not in self.numbers:
             self.numbers[operand] = self._loaded(*operand)
         return operand
@@ -130,8 +130,8 @@ class Vector(OperationWriter):
         number = self.number(step.out.root)
         if operand.table:  # of a scatter: one point, as indices may repeat
             position = self.routine.position(self._at(operand.table, 1))
-            place = self.routine.moved(operand.pointer, position, operand.stride)
-            self._join(step, number, place, 1)
+            target = self.routine.moved(operand.pointer, position, operand.stride)
+            self._join(step, number, target, 1)
             return
         if not step.into or not self.again:
             self._put_lanes(step, operand, number, 0, self.width)
@@ -156,21 +156,21 @@ class Vector(OperationWriter):
             self._join(step, number, self._at(pointer, stride, lane), width)
             return
         if stride == 2:
-            place = self._at(pointer, stride, lane)
+            target = self._at(pointer, stride, lane)
             if step.into:
-                there = self.routine.vector(place, stride, width)
+                there = self.routine.vector(target, stride, width)
                 number = self.routine.joined(step.into, there, number, width)
-            self.routine.store_every_second(number, place, width)
+            self.routine.store_every_second(number, target, width)
             return
         for each in range(width):
             one = self.routine.lanes(number, width, each, 1)
             self._join(step, one, self._at(pointer, stride, lane + each), 1)
 
-    def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
+    def _join(self, step: Instruction, number: str, target: str, width: int) -> None:
         if step.into:
-            there = self.routine.load(place, width)
+            there = self.routine.load(target, width)
             number = self.routine.joined(step.into, there, number, width)
-        self.routine.store(number, place, width)
+        self.routine.store(number, target, width)
 
 
 # --- nests ---------------------------------------------------------------------------------------
@@ -196,8 +196,8 @@ class Nest:
         self.domain = squeezed(steps[0].domain)
         self.made = first_written(steps)
         self.looked = {
-            (place, int(step.name == GATHER)): len(squeezed(step.domain[: step.lookup.axis]))
-            for place, step in enumerate(steps)
+            (index, int(step.name == GATHER)): len(squeezed(step.domain[: step.lookup.axis]))
+            for index, step in enumerate(steps)
             if step.lookup is not None
         }
         """The axes along which a table says where gathers read, and scatters write."""
@@ -208,12 +208,12 @@ class Nest:
         if math.prod(self.domain) == 0:
             return
         pointers: dict[tuple[int, int], str] = {}
-        for place, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
+        for index, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
             for slot, ref in enumerate((step.out, *step.args)):
-                if self._in_memory(place, slot, ref):
+                if self._in_memory(index, slot, ref):
                     turns = [(turn.out, *turn.args)[slot] for turn in later]
                     domain = step.along(slot)
-                    pointers[place, slot] = self.routine.operand(step.name, ref, domain, turns)
+                    pointers[index, slot] = self.routine.operand(step.name, ref, domain, turns)
         for block in self._blocks():
             if block.fits:
                 block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
@@ -231,11 +231,11 @@ class Nest:
         how = self.routine, step, self.domain, strides, self.axes[-1]
         return [DotNest(*how), PanelNest(*how), BlockedNest(*how)]
 
-    def _in_memory(self, place: int, slot: int, ref: Ref) -> bool:
+    def _in_memory(self, index: int, slot: int, ref: Ref) -> bool:
         """Whether an operand is read from memory, or a result written there."""
         if slot == 0:
-            return bool(self.steps[place].into) or self.routine.layout.is_kept(ref.root)
-        return self.made.get(ref.root, place) >= place
+            return bool(self.steps[index].into) or self.routine.layout.is_kept(ref.root)
+        return self.made.get(ref.root, index) >= index
 
     def _order(self) -> tuple[int, ...]:
         """Return the axes in loop order, with the one that is most often contiguous innermost.
@@ -248,10 +248,10 @@ class Nest:
 
         def cost(axis: int) -> tuple[int, int]:
             apart = 0
-            for place, step in enumerate(self.steps):
+            for index, step in enumerate(self.steps):
                 for slot, ref in enumerate((step.out, *step.args)):
                     stride = ref.squeezed(step.domain).strides[axis]
-                    looked = self.looked.get((place, slot)) == axis
+                    looked = self.looked.get((index, slot)) == axis
                     apart += stride not in (0, 1) or looked
                     apart += 2 * (slot == 0 and stride == 0)
             return apart, -axis
@@ -269,16 +269,16 @@ class Nest:
         for counter in routine.loop(0, self.domain[axis], 1):
             moved: dict[tuple[int, int], str] = {}
             steps: dict[int, str] = {}
-            for (place, slot), pointer in pointers.items():
-                step = self.steps[place]
+            for (index, slot), pointer in pointers.items():
+                step = self.steps[index]
                 stride = (step.out, *step.args)[slot].squeezed(step.domain).strides[axis]
-                if self.looked.get((place, slot)) == axis:
-                    position = routine.position(routine.moved(pointers[place, 2], counter))
-                    moved[place, slot] = routine.moved(pointer, position, stride)
+                if self.looked.get((index, slot)) == axis:
+                    position = routine.position(routine.moved(pointers[index, 2], counter))
+                    moved[index, slot] = routine.moved(pointer, position, stride)
                     continue
                 if stride and stride not in steps:
                     steps[stride] = routine.assigned(f"mul i64 {counter}, {stride}")
-                moved[place, slot] = routine.moved(pointer, steps[stride]) if stride else pointer
+                moved[index, slot] = routine.moved(pointer, steps[stride]) if stride else pointer
             self._outer(rest, moved)
 
     def _inner(self, pointers: dict[tuple[int, int], str]) -> None:
@@ -302,13 +302,13 @@ class Nest:
         if done < size:
             self._vector(operands, str(size - width), width, again=done - (size - width))
 
-    def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
+    def _table(self, index: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
-        looked = self.looked.get((place, slot)) in self.axes[-1:]
-        return pointers[place, 2] if looked else ""
+        looked = self.looked.get((index, slot)) in self.axes[-1:]
+        return pointers[index, 2] if looked else ""
 
-    def _inner_stride(self, place: int, slot: int) -> int:
-        step = self.steps[place]
+    def _inner_stride(self, index: int, slot: int) -> int:
+        step = self.steps[index]
         if not self.axes:
             return 0
         return (step.out, *step.args)[slot].squeezed(step.domain).strides[self.axes[-1]]

@@ -84,10 +84,10 @@ class PanelNest(BlockedNest):
             routine.store("zeroinitializer", behind, width)
         for counter in routine.loop(0, terms, 1):
             term = routine.moved(source, counter, along)
-            place = routine.moved(room, counter, columns)
+            target = routine.moved(room, counter, columns)
             for start, lanes in pieces(columns, width):
                 numbers = routine.vector(routine.moved(term, start, across), across, lanes)
-                routine.store(numbers, routine.moved(place, start), lanes)
+                routine.store(numbers, routine.moved(target, start), lanes)
 
     # --- subnormal numbers ------------------------------------------------------------------
 
@@ -124,9 +124,9 @@ class PanelNest(BlockedNest):
         routine.add(f"scale{label}:")
         v, factor = types(width)["v"], constant(2.0**_SCALE, width)
         for counter in routine.loop(0, size, width):
-            place = routine.moved(room, counter)
-            number = routine.assigned(f"fmul {v} {routine.load(place, width)}, {factor}")
-            routine.store(number, place, width)
+            pointer = routine.moved(room, counter)
+            number = routine.assigned(f"fmul {v} {routine.load(pointer, width)}, {factor}")
+            routine.store(number, pointer, width)
         routine.add(f"br label %scaled{label}")
         routine.add(f"scaled{label}:")
         back, one = constant(2.0**-_SCALE, 1), constant(1.0, 1)

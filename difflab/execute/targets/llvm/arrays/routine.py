@@ -266,15 +266,15 @@ class Routine:
         v, b = types(width)["v"], types(width)["b"]
         name = f"llvm.masked.store.v{width}f64.p0"
         for half in (0, 1):  # the second store begins one early, so that it ends with a number
-            place = self.moved(pointer, half * (width - 1))
-            self._check(place, width)
+            target = self.moved(pointer, half * (width - 1))
+            self._check(target, width)
             lanes = ["i32 poison"] * width
             for lane in range(width // 2):
                 lanes[2 * lane + half] = f"i32 {lane + half * (width // 2)}"
             mask = ", ".join(f"i1 {int(lane % 2 == half)}" for lane in range(width))
             spread = f"shufflevector {v} {number}, {v} poison, <{width} x i32> <{', '.join(lanes)}>"
             shuffled = self.assigned(spread)
-            self.add(f"call void @{name}({v} {shuffled}, ptr {place}, i32 8, {b} <{mask}>)")
+            self.add(f"call void @{name}({v} {shuffled}, ptr {target}, i32 8, {b} <{mask}>)")
 
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
         """Return a pointer whose accesses are bounds-checked against a region, in checked code.
@@ -355,11 +355,11 @@ class Routine:
         code = self.layout.program.code
         first = segment.start + turn * segment.period
         for group in groups:
-            steps = [code[first + place] for place in group.steps]
+            steps = [code[first + index] for index in group.steps]
             later: list[Sequence[Instruction]] = [()] * len(steps)
             if turn == segment.before:
                 stop = segment.start + segment.period * segment.count
-                later = [code[first + place : stop : segment.period] for place in group.steps]
+                later = [code[first + index : stop : segment.period] for index in group.steps]
             self.module.operations += len(steps)
             if isinstance(steps[0].called, Subprograms):
                 ControlWriter(self, steps[0], later[0]).write()
@@ -480,11 +480,11 @@ class Module:
         pointers = range(self.layout.program.inputs)
         main = Routine(self, NestLayout.empty(), "run")
         for counter in main.loop(0, "%n", 1):
-            places = [
+            addresses = [
                 main.moved(f"%p{number}", main.assigned(f"mul i64 {counter}, %s{number}"))
                 for number in pointers
             ]
-            main.call(self.layout, places, "%v")
+            main.call(self.layout, addresses, "%v")
         steps = []
         for number in pointers:
             steps.append(f"%r{number} = getelementptr i64, ptr %x, i64 {len(pointers) + number}")
