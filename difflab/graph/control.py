@@ -354,14 +354,14 @@ def prepared(function: Function, on: Interpreter) -> Step:
 def _prepared(function: Function, on: Interpreter) -> Step:
     fold = Fold(function.graph, function.outputs, on)
     nodes = function.input_nodes
-    turns = count(1)
+    calls = count(1)
     code: Step | None = None
 
     def step(values: Sequence[Any]) -> list[Any]:
         nonlocal code
         if code is not None:
             return code(values)
-        if next(turns) == WORTH_CODE and len(function.graph) <= LARGEST_CODE:
+        if next(calls) == WORTH_CODE and len(function.graph) <= LARGEST_CODE:
             code = fold.straight(nodes)
         return fold.again(dict(zip(nodes, values, strict=True)))
 

@@ -177,8 +177,8 @@ def _apart(code: Any, trace: Any) -> Iterator[tuple[Any, Any]]:
         return
     one, other = code.astype(np.float64).ravel(), trace.astype(np.float64).ravel()
     with np.errstate(all="ignore"):
-        room = _SAME * np.fmax(np.abs(one), np.abs(other))
-        same = (np.abs(one - other) <= room) | (one == other) | (np.isnan(one) & np.isnan(other))
+        bound = _SAME * np.fmax(np.abs(one), np.abs(other))
+        same = (np.abs(one - other) <= bound) | (one == other) | (np.isnan(one) & np.isnan(other))
     for index in np.flatnonzero(~same)[:1]:
         yield one[index], other[index]
 

@@ -211,9 +211,9 @@ def require_same_slope(
             return
         with np.errstate(all="ignore"):
             by_code, by_graph = theirs - value, graph.values(near) - ours
-            room = SLOPE * np.fmax(np.abs(by_code), np.abs(by_graph))
-            room = room + 2.0**-36 * np.fmax(np.abs(value), 2.0**-1000)
-            wrong = (np.abs(by_code - by_graph) > room) & np.isfinite(by_code - by_graph)
+            tolerance = SLOPE * np.fmax(np.abs(by_code), np.abs(by_graph))
+            tolerance = tolerance + 2.0**-36 * np.fmax(np.abs(value), 2.0**-1000)
+            wrong = (np.abs(by_code - by_graph) > tolerance) & np.isfinite(by_code - by_graph)
         if not wrong.any():
             return
         differences.append((wrong, by_code, by_graph))

@@ -279,13 +279,13 @@ def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
         keys = [resolved(key, (length,)) for key in places]
     except ValueError as error:
         raise ShapeError(str(error)) from None
-    taken = np.zeros(length, dtype=int)
+    counts = np.zeros(length, dtype=int)
     sizes = []
     for (entry,) in keys:
         chosen = slice(*entry) if isinstance(entry, tuple) else slice(entry, entry + 1)
-        taken[chosen] += 1
-        sizes.append(math.prod(taken[chosen].shape))
-    if sizes != [part.shape[-1] for part in parts] or not np.all(taken == 1):
+        counts[chosen] += 1
+        sizes.append(math.prod(counts[chosen].shape))
+    if sizes != [part.shape[-1] for part in parts] or not np.all(counts == 1):
         raise ShapeError(
             "sum_in_order needs a place for every term after each argument",
             hint="write sum_in_order(x at [::2], y at [1::2])",

@@ -125,8 +125,8 @@ def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], li
 
 
 def _unrolls(loop: Loop) -> bool:
-    turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
-    return loop.steps * turn <= MOST_UNROLLED
+    size = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
+    return loop.steps * size <= MOST_UNROLLED
 
 
 RULES[Loop] = Rules(_jvp, _vjp, _batched, unrolls=_unrolls, selective=True)

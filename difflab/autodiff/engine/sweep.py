@@ -211,8 +211,8 @@ def fresh_inputs(
     sweep: Sweep, names: Sequence[str], shapes: Sequence[tuple[int, ...]], suffix: str
 ) -> list[Node]:
     """Add an input for each name, with a suffix that collides with no input."""
-    taken = set(sweep.function.inputs)
-    while any(name + suffix in taken for name in names):
+    used = set(sweep.function.inputs)
+    while any(name + suffix in used for name in names):
         suffix += "_"
     return [
         Node(sweep.builder, sweep.builder.input(name + suffix, shape))

@@ -190,8 +190,8 @@ def _segments(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> tupl
 def _extended(buffer: Ids, filled: int, more: Ids) -> Ids:
     """Return `buffer` with `more` from index `filled` on; its capacity doubles as it grows."""
     if filled + len(more) > len(buffer):
-        room = np.empty(2 * (filled + len(more)), np.int64)
-        room[:filled] = buffer[:filled]
-        buffer = room
+        larger = np.empty(2 * (filled + len(more)), np.int64)
+        larger[:filled] = buffer[:filled]
+        buffer = larger
     buffer[filled : filled + len(more)] = more
     return buffer

@@ -107,9 +107,9 @@ def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
     ready = np.flatnonzero((waiting == 0) & ~chains.inside)
     while len(ready):
         yield ready
-        taken = users[_ranges(starts_of[ready], ends_of[ready])]
-        np.subtract.at(waiting, taken, 1)
-        ready = _distinct(taken[waiting[taken] == 0])
+        targets = users[_ranges(starts_of[ready], ends_of[ready])]
+        np.subtract.at(waiting, targets, 1)
+        ready = _distinct(targets[waiting[targets] == 0])
 
 
 def _distinct(nodes: NDArray[Any]) -> NDArray[Any]:

@@ -350,10 +350,10 @@ class _Cuda(CPrinter):
         self.unpack()
         self.compute()
         self.pack()
-        room = sum(size for _, _, size in self.declared)
-        if room > _PER_THREAD:
+        count = sum(size for _, _, size in self.declared)
+        if count > _PER_THREAD:
             raise UnsupportedError(
-                f"the intermediate arrays have {room:,} numbers, and a thread of CUDA should have "
+                f"the intermediate arrays have {count:,} numbers, and a thread of CUDA should have "
                 f"at most {_PER_THREAD:,}; difflab.compile(f, target='cupy') runs array by array"
             )
         n, m = self.view.function.n, self.view.function.m

@@ -287,31 +287,31 @@ class _Fortran(TranslatedPrinter):
         return self.copied(name, f"{array}({size}*{counter}:{size}*{counter} + {size - 1})", size)
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        values, turns, grown = (self.fresh.numbered("t") for _ in range(3))
+        values, count, grown = (self.fresh.numbered("t") for _ in range(3))
         width = sum(map(prod, shapes))
         for name in (values, grown):
             self.declare("double precision, allocatable", f"{name}(:, :)")
-        self.declare("integer", turns)
+        self.declare("integer", count)
         again = "" if self.outer is None else f"if (allocated({values})) deallocate({values})"
-        self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{turns} = 0")
-        return TapeVariables(values, turns, grown, shapes)
+        self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{count} = 0")
+        return TapeVariables(values, count, grown, shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        values, turns, grown = tape.values, tape.count, tape.capacity
+        values, count, grown = tape.values, tape.count, tape.capacity
         width = sum(map(prod, tape.shapes))
         self.add(
-            f"if ({turns} == size({values}, 2)) then",
-            f"    allocate({grown}({width}, 2*{turns}))",
-            f"    {grown}(:, :{turns}) = {values}",
+            f"if ({count} == size({values}, 2)) then",
+            f"    allocate({grown}({width}, 2*{count}))",
+            f"    {grown}(:, :{count}) = {values}",
             f"    call move_alloc({grown}, {values})",
             "end if",
-            f"{turns} = {turns} + 1",
-            f"{values}(:, {turns}) = [{', '.join(names)}]",
+            f"{count} = {count} + 1",
+            f"{values}(:, {count}) = [{', '.join(names)}]",
         )
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
         size = sum(map(prod, tape.shapes))
-        copy = self.copied(turn, f"{tape.values}(:, {tape.count})", size)
+        copy = self.copied(record, f"{tape.values}(:, {tape.count})", size)
         return [f"do {tape.count} = {tape.count}, 1, -1", copy]
 
 

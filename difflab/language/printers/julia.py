@@ -154,5 +154,5 @@ class _Julia(TranslatedPrinter):
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"push!({tape.values}, [{'; '.join(names)}])")
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
-        return [f"while !isempty({tape.values})", f"{turn} = pop!({tape.values})"]
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
+        return [f"while !isempty({tape.values})", f"{record} = pop!({tape.values})"]

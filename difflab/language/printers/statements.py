@@ -345,8 +345,8 @@ def _read(control: Any) -> list[bool]:
     if isinstance(control, Branches):
         return [True, *either]
     if isinstance(control, Loop):
-        turns = control.steps > 0
-        return [True] * control.carries + [read and turns for read in either[control.carries :]]
+        runs = control.steps > 0
+        return [True] * control.carries + [read and runs for read in either[control.carries :]]
     count = len(control.loop.output_shapes if len(reads) == 3 else control.output_shapes)
     constants = either[count:]
     if len(reads) == 3:  # the last arguments of the step back are the constants

@@ -154,11 +154,11 @@ class LoopForms:
             head += [", " if position else "", f"{name} in " if over else f"{name} = "]
             head.append((argument, ANYTHING))
         if isinstance(loop, WhileLoop):
-            turns = f"while {step(loop.test, lines=False)[1][0]}"
+            repetition = f"while {step(loop.test, lines=False)[1][0]}"
         else:
-            turns = f"{loop.steps} times{' backwards' * loop.reverse}"
+            repetition = f"{loop.steps} times{' backwards' * loop.reverse}"
         definitions, values = step(body, lines=True)
-        clauses = [turns, *definitions, ", ".join(values)]
+        clauses = [repetition, *definitions, ", ".join(values)]
         if isinstance(held, WhileLoopVjp):
             clauses.append(f"back to {', '.join([*names, *constants])} from ")
             for bar in arguments[len(body.inputs) :]:
@@ -327,8 +327,8 @@ class _Text(ExpressionPrinter):
             if row.holds is None:
                 continue
             for role, function in roles(row.holds):
-                turns = length(row.holds)
-                self.lines.append(f"#   {role}{f', {turns}' if turns else ''}:")
+                iterations = length(row.holds)
+                self.lines.append(f"#   {role}{f', {iterations}' if iterations else ''}:")
                 inner = text(function, whole=True, calls=True)
                 self.lines += [f"#     {line}" for line in inner.splitlines()]
 

@@ -168,9 +168,9 @@ class SourceWriter:
         known = self.program.known.get(number)
         if known is None or known.shape != () or shape == ():
             return self._name(number)
-        room = shape if math.prod(shape) <= _SMALL else shape[-1:]
-        name = f"c{number}_{'_'.join(map(str, room))}"
-        self.scope.setdefault(name, np.full(room, known))
+        stored = shape if math.prod(shape) <= _SMALL else shape[-1:]
+        name = f"c{number}_{'_'.join(map(str, stored))}"
+        self.scope.setdefault(name, np.full(stored, known))
         return name
 
     def _reduce(self, op: Op, out: str) -> str:

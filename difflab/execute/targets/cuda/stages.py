@@ -169,8 +169,8 @@ class _Stager:
             if not cells and step.node in needed:
                 writes.append(Write(step.node, None, False))
         if last:
-            room = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
-            writes += self._pass_through(max(room, 0))
+            space = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
+            writes += self._pass_through(max(space, 0))
         return self._lowered(piece, writes)
 
     def _pass_through(self, most: int) -> list[Write]:

@@ -153,11 +153,11 @@ class NumpyTarget:
         """Compute all blocks, of `size` points each."""
         blocks = -(-points // max(size, 1))
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             workspace = self._workspaces.pop() if self._workspaces else _NumpyWorkspace(self.plan)
             with np.errstate(all="ignore"):
-                for turn in turns:
-                    start = turn * size
+                for block in indices:
+                    start = block * size
                     self._block(workspace, inputs, stores, start, min(points, start + size))
             workspace.forget()
             self._workspaces.append(workspace)

@@ -89,12 +89,12 @@ class NativeBatch:
         blocks = 1 if workers == 1 else min(SHARED * workers, points)
         tables: list[Array] = []
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
             tables.append(table)
             values = module.memory()
-            for turn in turns:
-                first, last = points * turn // blocks, points * (turn + 1) // blocks
+            for block in indices:
+                first, last = points * block // blocks, points * (block + 1) // blocks
                 table[: len(starts)] = starts + 8 * first * steps
                 x, y, v = (part.ctypes.data for part in (table, constants, values))
                 entry.run(x, y, v, last - first)

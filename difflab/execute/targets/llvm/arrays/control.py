@@ -189,9 +189,9 @@ class ControlWriter:
         test, body, back = self.called.layouts
         constants = self.args[count : len(sweep.loop.input_shapes)]
         bars = self.args[len(sweep.loop.input_shapes) :]
-        memory, room = routine.slot("ptr"), routine.slot("i64")
+        memory, capacity = routine.slot("ptr"), routine.slot("i64")
         self._reserve(memory, "null", str(8 * kept * FIRST))
-        routine.add(f"store i64 {FIRST}, ptr {room}")
+        routine.add(f"store i64 {FIRST}, ptr {capacity}")
         start = routine.within(self._kept(memory, "0", kept), kept, "a loop's first value")
         for source, target, size in zip(
             self.args, self._spread(start, values), values, strict=False
@@ -200,7 +200,7 @@ class ControlWriter:
         with self._counted() as (steps, label):
             old = self._spread(self._kept(memory, steps, kept), values)
             self._leave_unless(self._tested(test, [*old, *constants]), label)
-            following = self._grown(memory, room, steps, kept)
+            following = self._grown(memory, capacity, steps, kept)
             old = self._spread(self._kept(memory, steps, kept), values)
             new = self._spread(self._kept(memory, following, kept), values)
             self._call(body, [*old, *constants, *new])
@@ -263,17 +263,17 @@ class ControlWriter:
         start = self.routine.assigned(f"load ptr, ptr {memory}")
         return self.routine.moved(start, number, size)
 
-    def _grown(self, memory: str, room: str, steps: str, size: int) -> str:
+    def _grown(self, memory: str, capacity: str, steps: str, size: int) -> str:
         """Double the memory if the next value does not fit; return the index of that value."""
         routine = self.routine
         following = routine.assigned(f"add i64 {steps}, 1")
-        full = routine.assigned(f"load i64, ptr {room}")
+        full = routine.assigned(f"load i64, ptr {capacity}")
         fits = routine.assigned(f"icmp ult i64 {following}, {full}")
         label = routine.label()
         routine.add(f"br i1 {fits}, label %kept{label}, label %grow{label}")
         routine.add(f"grow{label}:")
         double = routine.assigned(f"mul i64 {full}, 2")
-        routine.add(f"store i64 {double}, ptr {room}")
+        routine.add(f"store i64 {double}, ptr {capacity}")
         size_in_bytes = routine.assigned(f"mul i64 {double}, {8 * size}")
         self._reserve(memory, routine.assigned(f"load ptr, ptr {memory}"), size_in_bytes)
         routine.add(f"br label %kept{label}")
@@ -341,8 +341,8 @@ class ControlWriter:
         ):
             routine.functions.declare(result, name, *arguments)
         routine.functions.texts.setdefault("interrupted", ASKING)
-        turn = routine.assigned(f"and i64 {counter}, {steps - 1}")
-        asks = routine.assigned(f"icmp eq i64 {turn}, {steps - 1}")
+        remainder = routine.assigned(f"and i64 {counter}, {steps - 1}")
+        asks = routine.assigned(f"icmp eq i64 {remainder}, {steps - 1}")
         label = routine.label()
         routine.add(f"br i1 {asks}, label %ask{label}, label %on{label}")
         routine.add(f"ask{label}:")

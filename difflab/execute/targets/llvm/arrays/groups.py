@@ -176,10 +176,10 @@ class NestLayout:
             return
         offsets = {}
         start, size = self.room, 0
-        for value, room in enumerate(self.cut.sizes[number]):
+        for value, length in enumerate(self.cut.sizes[number]):
             if (number, value) in self.kept:
                 offsets[value] = start + size
-                size += room
+                size += length
         self.starts.append((offsets, size))
         self.room += size * segment.count
 
@@ -320,7 +320,7 @@ class NestLayout:
         """Return whether a value has memory."""
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
-    def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
+    def address(self, ref: Ref, later: Sequence[Ref] = ()) -> Address:
         """Return the address of an operand, given the operand in this and all later iterations.
 
         Raises
@@ -329,11 +329,11 @@ class NestLayout:
             The offsets do not increase by a constant stride per iteration.
         """
         here = self._start(ref)
-        if not turns:
+        if not later:
             return here
-        starts = [self._start(turn) for turn in turns]
+        starts = [self._start(each) for each in later]
         step = starts[1].start - here.start
-        wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
+        wanted = [Address(here.memory, here.start + each * step, 0) for each in range(len(starts))]
         if starts != wanted:
             raise ConsistencyError(f"an operand in {here.memory} moves by different steps")
         return here._replace(step=step)
@@ -346,12 +346,12 @@ class NestLayout:
             return len(self.program.constants)
         return self.program.sizes[int(memory.split()[1])]
 
-    def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
+    def check(self, address: Address, ref: Ref, domain: Shape, count: int) -> None:
         """Raise `ConsistencyError` where an iteration of a nest leaves its memory."""
         if 0 in domain:
             return
         low, high = Ref(ref.root, address.start, ref.strides).reach(domain)
-        moved = address.step * (turns - 1)
+        moved = address.step * (count - 1)
         low, high = low + min(moved, 0), high + max(moved, 0)
         if low < 0 or high >= self.capacity(address.memory):
             raise ConsistencyError(f"a nest over {domain} comes to {low} to {high} of {address}")

@@ -253,10 +253,10 @@ class _Segmenter:
         inside = own & (numbers >= first)
         known = self.where[:, np.where(own & ~inside, numbers, 0)]
         mine = numbers - first
-        turns = mine // max(each, 1)
+        iterations = mine // max(each, 1)
         where = np.where(inside, segment, np.where(own, known[0], -2))
         which = np.where(inside, mine % max(each, 1), np.where(own, known[1], 0))
-        moves = np.where(inside, turns, np.where(own, known[2], numbers))
+        moves = np.where(inside, iterations, np.where(own, known[2], numbers))
         return moves, np.stack([where, which], axis=-1)
 
 

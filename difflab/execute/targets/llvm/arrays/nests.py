@@ -211,9 +211,9 @@ class Nest:
         for index, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
             for slot, ref in enumerate((step.out, *step.args)):
                 if self._in_memory(index, slot, ref):
-                    turns = [(turn.out, *turn.args)[slot] for turn in later]
+                    refs = [(each.out, *each.args)[slot] for each in later]
                     domain = step.along(slot)
-                    pointers[index, slot] = self.routine.operand(step.name, ref, domain, turns)
+                    pointers[index, slot] = self.routine.operand(step.name, ref, domain, refs)
         for block in self._blocks():
             if block.fits:
                 block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])

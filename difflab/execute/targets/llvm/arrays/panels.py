@@ -65,26 +65,26 @@ class PanelNest(BlockedNest):
     def _panel(self, pointers: list[str], terms: int, columns: int, bounded: str) -> None:
         """Copy a panel, and write its products with all rows."""
         routine, (rows, panel) = self.routine, self._slots
-        room = routine.within(routine.room(TERMS * self.columns), TERMS * self.columns, "a panel")
-        self._copied(pointers[panel], room, terms, columns)
-        scale = self._scaled(room, terms * columns, bounded)
+        buffer = routine.within(routine.room(TERMS * self.columns), TERMS * self.columns, "a panel")
+        self._copied(pointers[panel], buffer, terms, columns)
+        scale = self._scaled(buffer, terms * columns, bounded)
         domain = self.domain[self.row], terms, columns
         row, along = self.strides[rows][self.row], self.strides[rows][self.along]
         strides = [[self.strides[0][self.row], 0, 1], [row, along, 0], [0, columns, 1]]
         nest = BlockedNest(routine, self.step, domain, strides, 2, scale)
-        nest.write([pointers[0], pointers[rows], room])
+        nest.write([pointers[0], pointers[rows], buffer])
 
-    def _copied(self, source: str, room: str, terms: int, columns: int) -> None:
+    def _copied(self, source: str, buffer: str, terms: int, columns: int) -> None:
         """Pack a panel contiguously."""
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width
         if terms * columns % width:  # elements behind the last ones are read as well
-            behind = routine.moved(room, terms * columns // width * width)
+            behind = routine.moved(buffer, terms * columns // width * width)
             routine.store("zeroinitializer", behind, width)
         for counter in routine.loop(0, terms, 1):
             term = routine.moved(source, counter, along)
-            target = routine.moved(room, counter, columns)
+            target = routine.moved(buffer, counter, columns)
             for start, lanes in pieces(columns, width):
                 numbers = routine.vector(routine.moved(term, start, across), across, lanes)
                 routine.store(numbers, routine.moved(target, start), lanes)
@@ -105,12 +105,12 @@ class PanelNest(BlockedNest):
         magnitude = routine.assigned(f"load i64, ptr {largest}")
         return routine.assigned(f"icmp ult i64 {magnitude}, {_LARGE}")
 
-    def _scaled(self, room: str, size: int, bounded: str) -> str:
+    def _scaled(self, buffer: str, size: int, bounded: str) -> str:
         """Scale a panel that has subnormal numbers; return the factor of its sums."""
         routine = self.routine
         width = routine.host.width
         starts = [_integers(-1, width), _integers(0, width)]
-        extremes = self._extremes(("umin", "umax"), starts, room, -(-size // width), width, width)
+        extremes = self._extremes(("umin", "umax"), starts, buffer, -(-size // width), width, width)
         least, largest = (
             self._reduced(name, number, width)
             for name, number in zip(("umin", "umax"), extremes, strict=True)
@@ -124,7 +124,7 @@ class PanelNest(BlockedNest):
         routine.add(f"scale{label}:")
         v, factor = types(width)["v"], constant(2.0**_SCALE, width)
         for counter in routine.loop(0, size, width):
-            pointer = routine.moved(room, counter)
+            pointer = routine.moved(buffer, counter)
             number = routine.assigned(f"fmul {v} {routine.load(pointer, width)}, {factor}")
             routine.store(number, pointer, width)
         routine.add(f"br label %scaled{label}")

@@ -404,22 +404,22 @@ class Routine:
     def operands(self, step: Instruction, later: Sequence[Instruction]) -> list[str]:
         """Return pointers to the result and the operands of a step, given it in each iteration."""
         return [
-            self.operand(step.name, ref, domain, [(turn.out, *turn.args)[slot] for turn in later])
+            self.operand(step.name, ref, domain, [(each.out, *each.args)[slot] for each in later])
             for slot, (ref, domain) in enumerate(step.accesses())
         ]
 
-    def operand(self, name: str, ref: Ref, domain: Shape, turns: Sequence[Ref]) -> str:
+    def operand(self, name: str, ref: Ref, domain: Shape, later: Sequence[Ref]) -> str:
         """Return a pointer to an operand; in all iterations it stays inside its memory."""
         layout = self.layout
-        address = layout.address(ref, turns)
-        layout.check(address, ref, domain, max(len(turns), 1))
+        address = layout.address(ref, later)
+        layout.check(address, ref, domain, max(len(later), 1))
         pointer = self.pointer(address)
         if not self.checked:
             return pointer
         user = f"{name} over {domain} at {ref}"
         if address.memory == "constants":  # from iteration to iteration another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
-        root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
+        root = layout.address(Ref(ref.root, 0, ()), [Ref(each.root, 0, ()) for each in later])
         size = layout.program.sizes[ref.root]
         return self.within(pointer, size, user, self.pointer(root))
 
