@@ -153,8 +153,8 @@ def compile(
     usual = target == "auto" and real == FLOAT and timeout is None
     if usual and vectors is f and 2 * len(f.graph) < MANY_OPERATIONS and computes_numbers(f.graph):
         compiled: Compiled = object.__new__(unplanned(kind))
-        given = {"function": f, "target": target, "threads": threads, "dtype": real}
-        vars(compiled).update(given, _plan=plan)
+        settings = {"function": f, "target": target, "threads": threads, "dtype": real}
+        vars(compiled).update(settings, _plan=plan)
         return compiled
     compiled = object.__new__(kind)
     plan(compiled)
@@ -345,8 +345,8 @@ class Compiled(PointCalls):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         exact = self._choice.exact
         timeout = None if exact is None else exact.timeout
-        given = (self.function, self.target, self.threads, self.packed, self.dtype, timeout)
-        return compile, given
+        arguments = (self.function, self.target, self.threads, self.packed, self.dtype, timeout)
+        return compile, arguments
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}: {self.reason}>"

@@ -116,7 +116,7 @@ def by_input(
             f"the function has {len(inputs)} inputs ({shortened(inputs)}), "
             f"but {len(args)} values were given"
         )
-    given = dict(zip(inputs, args, strict=False))
+    by_name = dict(zip(inputs, args, strict=False))
     known = frozenset(inputs)
     for name, value in kwargs.items():
         if name not in known:
@@ -124,7 +124,7 @@ def by_input(
                 f"the function has no input '{name}'",
                 hint=did_you_mean(name, inputs) or f"its inputs are {shortened(inputs)}",
             )
-        if name in given:
+        if name in by_name:
             raise PointError(f"the input '{name}' was given twice")
-        given[name] = value
-    return given
+        by_name[name] = value
+    return by_name

@@ -439,8 +439,8 @@ class Builder:
         ids = [self.shape_ids.get(node, 0) for node in args]
         if len(set(ids)) > 1:
             return args
-        numbers = list(map(self._scalar, args))
-        return args if self.constants.keys() >= set(numbers) else tuple(numbers)
+        scalars = list(map(self._scalar, args))
+        return args if self.constants.keys() >= set(scalars) else tuple(scalars)
 
     def _scalar(self, node: int) -> int:
         """Return the number of which a node is an array; else the node."""

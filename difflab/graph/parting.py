@@ -164,9 +164,9 @@ class _Values:
             if self.by_builder:
                 return None
             own = list(builder.names)[: len(self.inputs)]
-            given = dict(zip(own, self.inputs, strict=True))
-            given |= getattr(builder, "captured", {})
-            self.by_builder[id(builder)] = PointValues(given)
+            inputs = dict(zip(own, self.inputs, strict=True))
+            inputs |= getattr(builder, "captured", {})
+            self.by_builder[id(builder)] = PointValues(inputs)
         return self.by_builder[id(builder)].of(builder, node)
 
 

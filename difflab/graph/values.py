@@ -91,9 +91,9 @@ def first_carrier(values: Sequence[Any]) -> Any:
     return next((value for value in values if hasattr(value, "__difflab_apply__")), None)
 
 
-def in_dtype_of(given: Any, results: Sequence[Any]) -> list[Any]:
+def in_dtype_of(inputs: Any, results: Sequence[Any]) -> list[Any]:
     """Return the results of a function, in float32 if all arrays that it was given are."""
-    precision = max(map(precision_of, flatten(given)[0]), default=DOUBLE)
+    precision = max(map(precision_of, flatten(inputs)[0]), default=DOUBLE)
     return [in_precision(result, precision) for result in results]
 
 

@@ -199,8 +199,8 @@ def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> 
             "scatter needs a place after every argument", hint="write scatter(x at [0], [3])"
         )
     keys = tuple([_key(key, shape, part) for part, key in zip(parts, places, strict=True)])
-    numbers = len(shape) == 1 and not any(part.shape for part in parts)
-    if numbers and len(set(keys)) < len(keys):
+    scalars = len(shape) == 1 and not any(part.shape for part in parts)
+    if scalars and len(set(keys)) < len(keys):
         raise ShapeError("scatter has two numbers for one place", hint="add them up before")
     node: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
     return node

@@ -98,7 +98,7 @@ def _kept(function: Function, late: NDArray[np.bool_]) -> list[int]:
     """Return the early values that are worth keeping, in order."""
     graph = function.graph
     asked = set(_asked(function, late))
-    numbers = ~graph.matching(lambda row: row.boolean or row.holds is not None)
+    numeric = ~graph.matching(lambda row: row.boolean or row.holds is not None)
     cost = [0] * len(graph)
     kept = []
     for node, (_, args) in enumerate(graph.rows()):
@@ -106,7 +106,7 @@ def _kept(function: Function, late: NDArray[np.bool_]) -> list[int]:
             continue
         cost[node] = node_arithmetic(graph, node) + sum([cost[arg] for arg in set(args)])
         saved = max(math.prod(graph.shape(node)), 1) * WORTH_KEEPING
-        if node in asked and numbers[node] and cost[node] >= saved:
+        if node in asked and numeric[node] and cost[node] >= saved:
             cost[node] = 0
             kept.append(node)
     return kept
@@ -229,9 +229,9 @@ class Backward:
         self.products = {k: pairs for k, pairs in products.items() if pairs}
         self.summed = [k for k in products if k not in self.products]
         factors = [factor.node for pairs in products.values() for pair in pairs for factor in pair]
-        given = set(self._looped)
+        looped = set(self._looped)
         arrays = [node for k, node in self.bars.items() if c <= k < end]
-        self.results = list(dict.fromkeys([*arrays, *(n for n in factors if n not in given)]))
+        self.results = list(dict.fromkeys([*arrays, *(n for n in factors if n not in looped)]))
 
     @cached_property
     def _looped(self) -> list[int]:

@@ -313,9 +313,9 @@ class _Changes:
         pieces: list[Sequence[int] | NDArray[np.int32]] = []
         end = 0
         for node in sorted(self.edits):
-            row, args, given, shape_ids[node] = self.edits[node]
+            row, args, new_params, shape_ids[node] = self.edits[node]
             opcode[node] = FIRST_ROW + _position(primitives, row)
-            param_ids[node], sizes[node] = _position(params, given), len(args)
+            param_ids[node], sizes[node] = _position(params, new_params), len(args)
             pieces += [graph.args[end : graph.starts[node]], args]
             end = int(graph.starts[node + 1])
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(graph.starts.dtype)

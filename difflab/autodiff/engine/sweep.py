@@ -140,12 +140,12 @@ def spread(node: Node, shape: tuple[int, ...]) -> Node:
     return Node(node.builder, node.builder.spread(node.id, shape))
 
 
-def filled(sweep: Sweep, derivatives: Mapping[int, Node], numbers: Sequence[int]) -> list[Node]:
+def filled(sweep: Sweep, derivatives: Mapping[int, Node], nodes: Sequence[int]) -> list[Node]:
     """Return tangents or cotangents of the shapes of nodes; zeros where there is none."""
     builder, shape = sweep.builder, sweep.graph.shape
     zero = builder.constant(0)
-    ids = [derivatives[number].id if number in derivatives else zero for number in numbers]
-    pairs = zip(ids, map(shape, numbers), strict=True)
+    ids = [derivatives[number].id if number in derivatives else zero for number in nodes]
+    pairs = zip(ids, map(shape, nodes), strict=True)
     return [Node(builder, builder.spread(*pair)) for pair in pairs]
 
 

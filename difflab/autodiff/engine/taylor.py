@@ -41,7 +41,7 @@ from difflab.primitives.recurrences import plus
 
 
 def taylor_terms(
-    sweep: Sweep, given: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
+    sweep: Sweep, curves: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
 ) -> list[list[Node | None]]:
     r"""Return the derivatives of `targets` of the orders 1 to `order`.
 
@@ -49,14 +49,14 @@ def taylor_terms(
     ----------
     sweep : Sweep
         The graph and the builder to append to.
-    given : mapping of int to sequence of Node
+    curves : mapping of int to sequence of Node
         The derivatives of other nodes, from order 1.
     targets : sequence of int
         The nodes whose derivatives are wanted.
     order : int
         The highest order.
     """
-    expansion = _SeriesExpansion(sweep, given)
+    expansion = _SeriesExpansion(sweep, curves)
     return [
         [expansion.resolved_term(expansion.of_node[number], k) for k in range(1, order + 1)]
         for number in targets
@@ -91,14 +91,14 @@ def solution_terms(sweep: Sweep, time: int, state: int, rate: int, order: int) -
 class _SeriesExpansion:
     """The series of a function's nodes, and of the operations of their derivatives."""
 
-    def __init__(self, sweep: Sweep, given: Mapping[int, Sequence[Node]]) -> None:
+    def __init__(self, sweep: Sweep, curves: Mapping[int, Sequence[Node]]) -> None:
         self.sweep, self.builder = sweep, sweep.builder
         self.known: dict[object, Series] = {}
         self.of_node: list[Series] = []
         for number, opcode in enumerate(sweep.opcode):
             sweep.at(number)
-            if number in given:
-                self.of_node.append(self._given(number, given[number]))
+            if number in curves:
+                self.of_node.append(self._given(number, curves[number]))
             elif opcode < FIRST_ROW:
                 self.of_node.append(self._constant(number))
             else:

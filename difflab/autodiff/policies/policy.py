@@ -139,11 +139,11 @@ def backward_from(
     """
     count, inputs = len(whole.outputs), len(whole.inputs)
     pull = pulled(whole, tuple(sources), tuple(reached), joins=True)
-    given, back = pull.input_nodes, pull.outputs[count:]
+    nodes, back = pull.input_nodes, pull.outputs[count:]
     kept = pull.outputs[results:count]
-    names = {node: f"x{k + 1}" for k, node in enumerate(given[:inputs])}
+    names = {node: f"x{k + 1}" for k, node in enumerate(nodes[:inputs])}
     names |= {node: f"kept{k + 1}" for k, node in enumerate(kept)}
-    names |= {node: f"bar{k + 1}" for k, node in enumerate(given[inputs:])}
+    names |= {node: f"bar{k + 1}" for k, node in enumerate(nodes[inputs:])}
     marks = read_until(pull.graph, back, kept) & (pull.graph.opcode != INPUT)
     return part_of(pull, names, marks, back, pull.output_names[count:])
 

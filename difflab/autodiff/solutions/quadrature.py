@@ -217,12 +217,12 @@ class Quadrature(Rule):
     def _allowed(self, total: Any) -> Any:
         return np.maximum(self.epsabs, self.epsrel * np.max(np.abs(total)))
 
-    def _going(self, value: list[Node], given: Sequence[Node]) -> Any:
+    def _going(self, value: list[Node], inputs: Sequence[Node]) -> Any:
         _, _, parts, errors, count = value
         more = np.sum(errors) > self._allowed(np.sum(parts, axis=0))
         return np.logical_and(more, count < float(self.limit))
 
-    def _halved(self, value: list[Node], given: Sequence[Node]) -> list[Any]:
+    def _halved(self, value: list[Node], inputs: Sequence[Node]) -> list[Any]:
         """Replace the interval with the largest error by its halves."""
         starts, ends, parts, errors, count = value
         largest = where(errors == np.max(errors), 1.0, 0.0)
@@ -230,8 +230,8 @@ class Quadrature(Rule):
         new = np.arange(float(self.limit)) == count
         a, b = (np.sum(where(worst, edges, 0.0)) for edges in (starts, ends))
         middle = 0.5 * (a + b)
-        left, left_error = self._segment(a, middle, given)
-        right, right_error = self._segment(middle, b, given)
+        left, left_error = self._segment(a, middle, inputs)
+        right, right_error = self._segment(middle, b, inputs)
         return [
             where(new, middle, starts),
             where(worst, middle, where(new, b, ends)),
@@ -240,9 +240,9 @@ class Quadrature(Rule):
             count + 1.0,
         ]
 
-    def _segment(self, low: Any, high: Any, given: Sequence[Node]) -> tuple[Any, Any]:
+    def _segment(self, low: Any, high: Any, inputs: Sequence[Node]) -> tuple[Any, Any]:
         """Return the integrals over one interval, and the largest estimate of their errors."""
-        a, b, *params = given
+        a, b, *params = inputs
         half = 0.5 * (high - low)
         x, slope = _places(low, high, a, b)
         stack = batched(self.integrand, [True, *[False] * len(params)], len(NODES))

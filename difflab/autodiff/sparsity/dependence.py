@@ -125,8 +125,8 @@ class DependenceEdges:
                 continue  # a source
             args = [arg if reached[arg] else None for arg in graph.arguments(node)]
             if large[node]:
-                given = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
-                node_feeds = _moved_feeds(graph, node, given)
+                inputs = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
+                node_feeds = _moved_feeds(graph, node, inputs)
                 if node_feeds is not None:
                     feeds[node] = node_feeds
                     if len(node_feeds) > MOST_FEEDS:
@@ -240,13 +240,13 @@ class DependenceEdges:
         self._link(hubs.reshape((kept + (1,) * out.ndim)[: out.ndim]), out)
 
 
-def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | None:
+def _moved_feeds(graph: Graph, node: int, inputs: Sequence[Feeds]) -> Feeds | None:
     """Return the feeds of a node from those of its operands; None if its row mixes elements."""
     row = graph.primitive(node)
     flows = None if row is None else _passing(row)
     if flows is not None:
         merged: list[Ids] = []
-        for flow, feeds in zip(flows, given, strict=True):
+        for flow, feeds in zip(flows, inputs, strict=True):
             for feed in feeds if flow is not None else ():
                 if not any(feed is other or np.array_equal(feed, other) for other in merged):
                     merged.append(feed)
@@ -255,24 +255,24 @@ def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | Non
         return None
     shapes = tuple(map(graph.shape, graph.arguments(node)))
     kernel = partial(row.computer(np), **graph.params(node))
-    moved = _layers(kernel, given, shapes)
-    if moved is None and 1 < len(given) <= MOST_FEEDS:  # the sum of the layers of each operand
+    moved = _layers(kernel, inputs, shapes)
+    if moved is None and 1 < len(inputs) <= MOST_FEEDS:  # the sum of the layers of each operand
         parts = [
-            _layers(kernel, [f if k == index else () for k, f in enumerate(given)], shapes)
-            for index in range(len(given))
+            _layers(kernel, [f if k == index else () for k, f in enumerate(inputs)], shapes)
+            for index in range(len(inputs))
         ]
         if None not in parts:
             return tuple(feed for part in parts for feed in part or ())
     return moved
 
 
-def _layers(kernel: Callable[..., Any], given: Sequence[Feeds], shapes: Shapes) -> Feeds | None:
+def _layers(kernel: Callable[..., Any], inputs: Sequence[Feeds], shapes: Shapes) -> Feeds | None:
     """Return the results of a linear kernel, feed by feed; None if it adds ids."""
     moved: list[Ids] = []
-    for layer in range(max(map(len, given))):
+    for layer in range(max(map(len, inputs))):
         filled = [
             feeds[layer] if layer < len(feeds) else np.zeros(shape, np.int64)
-            for feeds, shape in zip(given, shapes, strict=True)
+            for feeds, shape in zip(inputs, shapes, strict=True)
         ]
         moved.append(np.asarray(kernel(*filled)))
         if not _single(moved[-1]):

@@ -274,11 +274,11 @@ def directional(fun: AnyCallable, x: Any = None, directions: Any = None, order: 
     call = call_at(fun, (x,), "directional")
     shapes, size = call.shapes(), _stack_of(directions, call)
     lead = () if size is None else (size,)
-    given = vectors((directions,), call.arguments, [lead + s for s in shapes], "the directions")
+    seeds = vectors((directions,), call.arguments, [lead + s for s in shapes], "the directions")
     term = call.derived(along, call.outputs, order)
     if size is not None:
         term = operators.per_direction(term, len(call.run.function.inputs), size)
-    return call.returned(term, call.run.result, call.run.precisions, given)
+    return call.returned(term, call.run.result, call.run.precisions, seeds)
 
 
 def _stack_of(directions: Any, call: Call) -> int | None:

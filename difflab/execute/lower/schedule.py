@@ -347,8 +347,8 @@ class Cells:
         function = self.schedule.function
         require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
         parts = function.split(np.arange(function.n))
-        for node, numbers in zip(function.input_nodes, parts, strict=True):
-            self.cells[node] = numbers if numbers.ndim else int(numbers)
+        for node, cells in zip(function.input_nodes, parts, strict=True):
+            self.cells[node] = cells if cells.ndim else int(cells)
 
     def fresh(self) -> int:
         """Return a new cell."""

@@ -141,7 +141,7 @@ class CustomCall:
         remaining = iter(values)
         rest = self.template if other is HOLE else (other,) * len(self.template)
         pairs = zip(self.template, rest, strict=True)
-        return [next(remaining) if arg is HOLE else given for arg, given in pairs]
+        return [next(remaining) if arg is HOLE else fixed for arg, fixed in pairs]
 
     def key(self) -> Any:
         """Return a key that is equal for equal calls, including scalar types; may be unhashable."""

@@ -171,8 +171,8 @@ class CPrinter(PackedPrinter):
         return f"const double *const {name} = {pointer};"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"double {each}" for each in parameters)
-        head = f"static double {name}({given})"
+        arguments = ", ".join(f"double {each}" for each in parameters)
+        head = f"static double {name}({arguments})"
         return "\n".join([head, "{", *self.lines, f"{self.indent}return {value};", "}"])
 
     def definition(self, *, truth: bool) -> str:

@@ -156,9 +156,9 @@ class _Fortran(TranslatedPrinter):
         """The statements that allocate large arrays."""
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given, result = ", ".join(parameters), self.fresh.fresh("value")
-        head = f"pure double precision function {name}({given}) result({result})"
-        declared = [f"{self.indent}double precision, intent(in) :: {given}", *self._declarations()]
+        params, result = ", ".join(parameters), self.fresh.fresh("value")
+        head = f"pure double precision function {name}({params}) result({result})"
+        declared = [f"{self.indent}double precision, intent(in) :: {params}", *self._declarations()]
         last = f"{self.indent}{result} = {value}"
         return "\n".join([head, *declared, *self.lines, last, "end function"])
 
@@ -320,13 +320,13 @@ def wrapped(line: str) -> str:
     if len(line) <= _WIDTH:
         return line
     pieces = []
-    for given in line.split("\n"):
-        piece = given.removesuffix(" &")
+    for row in line.split("\n"):
+        piece = row.removesuffix(" &")
         while len(piece) > _WIDTH:
             cut = piece.rfind(" ", 20, _WIDTH)
             if cut < 0:
                 break
             pieces.append(piece[:cut] + " &")
             piece = "        " + piece[cut:].lstrip()
-        pieces.append(piece + " &" if given.endswith(" &") else piece)
+        pieces.append(piece + " &" if row.endswith(" &") else piece)
     return "\n".join(pieces)

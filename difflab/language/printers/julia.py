@@ -124,8 +124,8 @@ class _Julia(TranslatedPrinter):
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"{each}::Float64" for each in parameters)
-        head = f"function {name}({given})"
+        arguments = ", ".join(f"{each}::Float64" for each in parameters)
+        head = f"function {name}({arguments})"
         return "\n".join([head, *self.lines, f"{self.indent}return {value}", "end"])
 
     def module(self) -> list[str]:

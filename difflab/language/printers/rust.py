@@ -132,8 +132,8 @@ class _Rust(TranslatedPrinter):
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"{each}: f64" for each in parameters)
-        head = f"fn {name}({given}) -> f64 {{"
+        arguments = ", ".join(f"{each}: f64" for each in parameters)
+        head = f"fn {name}({arguments}) -> f64 {{"
         return "\n".join([head, *self.lines, f"{self.indent}{value}", "}"])
 
     def module(self) -> list[str]:

@@ -283,14 +283,14 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
     looped = [False] * FIRST_ROW + [row.shape is not None for row in graph.primitives]
     arrays = np.array([shape != () for shape in graph.shape_table])
     arrays = operation & (np.array(looped)[graph.opcode] | arrays[graph.shape_ids])
-    numbers = operation & ~arrays
+    scalars = operation & ~arrays
     arrays[list(printer.listed)] = False
     forced[graph.args[np.repeat(arrays, np.diff(graph.starts))]] = True
     for args in _first_values(printer):
         forced[[arg for arg in args if uses[arg] == 1 and arg not in printer.named]] = False
     for row, form in printer.forms.items():
         if form.repeated and row in graph.primitives:
-            starts = graph.starts[:-1][numbers & graph.applies(row)]
+            starts = graph.starts[:-1][scalars & graph.applies(row)]
             for position in form.repeated:
                 forced[graph.args[starts + position]] = True
     return bytearray(forced)

@@ -96,8 +96,8 @@ def staged(steps: Schedule | ScalarProgram) -> Stages:
     ['maximum', 'add']
     sum
     """
-    numbers = isinstance(steps, ScalarProgram)
-    stages = Stages(numbers, tuple(steps.sources), steps.known, steps.places)
+    scalar = isinstance(steps, ScalarProgram)
+    stages = Stages(scalar, tuple(steps.sources), steps.known, steps.places)
     _Stager(stages, steps.steps, steps.shape).fill()
     return stages
 

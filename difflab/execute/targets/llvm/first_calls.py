@@ -180,8 +180,8 @@ def _by_library(op: Op) -> Compute:
     call = _function((width > 1 and host().vector(name, arity, width)) or name, arity)
 
     def computed(*args: Any) -> Any:
-        numbers = [np.broadcast_to(arg, op.shape).ravel().tolist() for arg in args]
-        return np.array([*map(call, *numbers)]).reshape(op.shape)
+        columns = [np.broadcast_to(arg, op.shape).ravel().tolist() for arg in args]
+        return np.array([*map(call, *columns)]).reshape(op.shape)
 
     return computed
 

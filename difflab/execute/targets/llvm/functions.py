@@ -93,8 +93,8 @@ class Functions:
 
     def of_matrices(self, called: MatrixLoop) -> str:
         """Return the name of a function that calls one of NumPy's loops over matrices."""
-        row, *numbers, stacks = called
-        name = ".".join(map(str, ("matrices", row, *numbers, *stacks)))
+        row, *sizes, stacks = called
+        name = ".".join(map(str, ("matrices", row, *sizes, *stacks)))
         self.declare("void", f"{PREFIX}{called.row}", *["ptr"] * 4)
         if name not in self.texts:
             self.texts[name] = "\n".join(called.code(name))
@@ -195,8 +195,8 @@ def types(width: int, real: str = "double") -> Mapping[str, str]:
     suffix = f".v{width}f{bits}" if width > 1 else f".f{bits}"
     single = f"<{width} x float>" if width > 1 else "float"
     texts = {"v": v, "b": b, "c": c, "w": suffix, "single": single}
-    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
-    texts.update({name: constant(number, width, real) for name, number in numbers.items()})
+    constants = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
+    texts.update({name: constant(number, width, real) for name, number in constants.items()})
     texts["true"] = "splat (i1 true)" if width > 1 else "true"
     texts["false"] = "zeroinitializer" if width > 1 else "false"
     return texts

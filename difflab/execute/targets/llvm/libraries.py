@@ -142,9 +142,9 @@ class MatrixLoop(NamedTuple):
 
     def code(self, name: str) -> Iterator[str]:
         """Yield a function of LLVM that calls the loop with pointers to operands and result."""
-        for part, numbers in zip(("sizes", "steps"), self.arguments, strict=True):
-            listed = ", ".join(f"i64 {number}" for number in numbers)
-            yield f"@{name}.{part} = private constant [{len(numbers)} x i64] [{listed}]"
+        for part, integers in zip(("sizes", "steps"), self.arguments, strict=True):
+            listed = ", ".join(f"i64 {number}" for number in integers)
+            yield f"@{name}.{part} = private constant [{len(integers)} x i64] [{listed}]"
         pointers = [f"ptr %p{k}" for k in range(len(self.shapes))]
         yield f"define internal void @{name}({', '.join(pointers)}) {{"
         yield f"%all = alloca [{len(pointers)} x ptr], align 8"
@@ -178,12 +178,12 @@ def _has_its_bits(loop: Any, row: str) -> bool:
     call = MatrixLoop(row, 3, 2, (2, 1)[:count])
     regular = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
     right = np.array([[1.0, 2.0], [0.1, -3.0], [7.0, 1e-3]])
-    given = [np.stack([regular, np.zeros((3, 3))]), right][:count]
+    inputs = [np.stack([regular, np.zeros((3, 3))]), right][:count]
     result = np.empty((2, *call.shapes[-1]))
-    addresses = [array.ctypes.data for array in (*given, result)]
-    sizes, steps = ((ctypes.c_ssize_t * len(numbers))(*numbers) for numbers in call.arguments)
+    addresses = [array.ctypes.data for array in (*inputs, result)]
+    sizes, steps = ((ctypes.c_ssize_t * len(integers))(*integers) for integers in call.arguments)
     loop((ctypes.c_void_p * len(addresses))(*addresses), sizes, steps, None)
-    known = np.array_equal(result[0], MATRICES[row].public(regular, *given[1:]))
+    known = np.array_equal(result[0], MATRICES[row].public(regular, *inputs[1:]))
     return known and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
 
 
@@ -270,8 +270,8 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *address
 
 def _array(start: int, shape: Shape) -> NDArray[np.float64]:
     """Return a view of the memory at an address as an array."""
-    numbers: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
-    array: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
+    memory: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
+    array: NDArray[np.float64] = np.frombuffer(memory, np.float64).reshape(shape)
     return array
 
 

@@ -238,11 +238,11 @@ class PieceWriter(OperationWriter):
         """Write one call for calls of a function; the last fills the lanes that are left."""
         writer, first = self.writer, group[0]
         lanes = [*group, *[group[-1]] * (writer.lanes - len(group))]
-        numbers = [f"{writer.real} {self.number(read)}" for op in lanes for read in op.reads]
+        operands = [f"{writer.real} {self.number(read)}" for op in lanes for read in op.reads]
         called = SPELLINGS[first.name].function
         function = self.functions.on_scalars(called, len(first.reads), writer.lanes)
         address = self._address("%v", writer.slots[first.number], f"v{first.number}")
-        self.body.append(f"call void @{function}({', '.join(numbers)}, ptr {address})")
+        self.body.append(f"call void @{function}({', '.join(operands)}, ptr {address})")
 
     def name(self, key: Any, kind: str) -> str:
         """Return a new name for a value."""

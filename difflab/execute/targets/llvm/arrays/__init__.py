@@ -102,8 +102,8 @@ class NativeArrays(PointTarget):
         than compiling one of straight-line code, so loops for a part of the operations do not pay.
         """
         steps = program.steps
-        numbers: dict[Primitive, int] = {}
-        kinds = np.array([numbers.setdefault(step.row, len(numbers)) for step in steps], np.int64)
+        codes: dict[Primitive, int] = {}
+        kinds = np.array([codes.setdefault(step.row, len(codes)) for step in steps], np.int64)
         repeated = np.zeros(len(kinds), np.bool_)
         for start, stop, _ in equal_stretches(kinds):
             repeated[start:stop] = True

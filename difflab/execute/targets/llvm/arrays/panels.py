@@ -86,8 +86,8 @@ class PanelNest(BlockedNest):
             term = routine.moved(source, counter, along)
             target = routine.moved(buffer, counter, columns)
             for start, lanes in pieces(columns, width):
-                numbers = routine.vector(routine.moved(term, start, across), across, lanes)
-                routine.store(numbers, routine.moved(target, start), lanes)
+                vector = routine.vector(routine.moved(term, start, across), across, lanes)
+                routine.store(vector, routine.moved(target, start), lanes)
 
     # --- subnormal numbers ------------------------------------------------------------------
 

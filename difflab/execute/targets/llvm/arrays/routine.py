@@ -163,10 +163,10 @@ class Routine:
             return self.spread(self.load(pointer), width)
         return self._together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
 
-    def _together(self, numbers: Sequence[str]) -> str:
+    def _together(self, elements: Sequence[str]) -> str:
         """Return a vector of scalars."""
-        v, last = types(len(numbers))["v"], "poison"
-        for lane, number in enumerate(numbers):
+        v, last = types(len(elements))["v"], "poison"
+        for lane, number in enumerate(elements):
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
         return last
 
@@ -177,8 +177,8 @@ class Routine:
     def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
         """Return the elements at the indices of a table, in units of `stride` from a pointer."""
         lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
-        numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
-        return self._together(numbers) if width > 1 else numbers[0]
+        elements = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
+        return self._together(elements) if width > 1 else elements[0]
 
     def spread(self, number: str, width: int) -> str:
         """Return a vector with a scalar in each lane."""
@@ -384,9 +384,9 @@ class Routine:
         """Call a Fourier transform, and exit with its exception if it raised one."""
         self.functions.declare("i32", FOURIER_SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
         raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
-        numbers = [f"i64 {number}" for number in transform]
+        integers = [f"i64 {number}" for number in transform]
         pointers = [f"ptr {name}" for name in (source, target, raised)]
-        failed = self.assigned(f"call i32 @{FOURIER_SYMBOL}({', '.join([*numbers, *pointers])})")
+        failed = self.assigned(f"call i32 @{FOURIER_SYMBOL}({', '.join([*integers, *pointers])})")
         self.leave_if(self.assigned(f"icmp ne i32 {failed}, 0"), INTERRUPTED)
 
     def pointer(self, address: Address) -> str:
