@@ -250,8 +250,8 @@ def record(
     with TraceBuilder(captures=True) as trace:
         inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
         if values is not None:
-            known = dict(zip(inputs, values, strict=True))
-            trace.values = PointValues(ChainMap(known, trace.captured))
+            point = dict(zip(inputs, values, strict=True))
+            trace.values = PointValues(ChainMap(point, trace.captured))
         kinds = precisions or [DOUBLE] * len(inputs)
         result = call([Node(trace, node, kind) for node, kind in zip(inputs, kinds, strict=True)])
         if has_aux:

@@ -97,8 +97,8 @@ def known_key(key: Any) -> Any:
     if isinstance(key, list) and any(hasattr(entry, "__difflab_value__") for entry in key):
         entries = [known_key(entry) for entry in key]
         return entries if all(isinstance(entry, int | np.integer) for entry in entries) else key
-    known = getattr(key, "__difflab_value__", None)
-    value: Any = None if known is None else known()
+    method = getattr(key, "__difflab_value__", None)
+    value: Any = None if method is None else method()
     if value is None or not isinstance(value, np.ndarray | np.generic):
         return key
     if value.dtype.kind == "f" and np.all(value == np.rint(value)):

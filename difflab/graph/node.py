@@ -403,8 +403,8 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     first = operands[0]
     # Fast path: no precision is larger, and most operations are of float64.
     kind = first.__class__
-    known = kind is Node or kind is ViewNode
-    wide = known and first.precision is DOUBLE and not row.dtype
+    plain = kind is Node or kind is ViewNode
+    wide = plain and first.precision is DOUBLE and not row.dtype
     precision = DOUBLE if wide else joint(row, operands)
     if precision is DOUBLE:
         builder.in_double = True

@@ -72,14 +72,14 @@ def first_parting(
         traced, plain = _lines(trace), _lines(run)
     except Exception:  # the code may fail in a second run, and then has no line to report
         return None
-    known = _Values(inputs)
+    values = _Values(inputs)
     for index, (one, other) in enumerate(zip(traced, plain, strict=False)):
         if (one.code, one.number) != (other.code, other.number):
             before = traced[index - 1].spot if index else one.spot
             return Parting(_whole(before), "the code goes on at another line than its trace")
         for name, value in other.variables.items():
             if name in one.variables:
-                pair = known.differing(one.variables[name], value)
+                pair = values.differing(one.variables[name], value)
                 if pair is not None:
                     return Parting(_whole(other.spot), _told(name, *pair))
     return None

@@ -55,5 +55,5 @@ class PointValues:
         if node in builder.constants:
             return np.float64(builder.constants[node][0])
         value = self.inputs[node]
-        known = getattr(value, "__difflab_value__", None)
-        return value if known is None else known()
+        method = getattr(value, "__difflab_value__", None)
+        return value if method is None else method()

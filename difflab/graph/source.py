@@ -85,10 +85,10 @@ class SourceMap:
         if other is self:
             return numbers
         spots, call = other._spots, self.call(otherwise)
-        known = {
+        renumbered = {
             n: self.at(spots[FIRST - n], other.call(n) or call) for n in set(numbers) if n <= FIRST
         }
-        return [known.get(number, otherwise) for number in numbers]
+        return [renumbered.get(number, otherwise) for number in numbers]
 
     def _number(
         self, key: Any, spot: FramePosition | SourceLocation, call: TracedCall | None

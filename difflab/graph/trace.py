@@ -223,9 +223,9 @@ class TraceBuilder(Builder):
     def _array(self, value: np.ndarray[Any, Any]) -> int:
         """Capture an array as it is now: the code may overwrite it before it is evaluated."""
         key = (0, id(value))
-        known = self._inputs.get(key)
-        if known is not None and np.array_equal(self.captured[known[0]], value, equal_nan=True):
-            return known[0]
+        entry = self._inputs.get(key)
+        if entry is not None and np.array_equal(self.captured[entry[0]], value, equal_nan=True):
+            return entry[0]
         self._inputs.pop(key, None)
         exact = as_float64(value, "an array that the code reads", TraceError)
         node = self._captured(key, exact)
@@ -234,9 +234,9 @@ class TraceBuilder(Builder):
 
     def _captured(self, key: tuple[int, int], value: Any, owner: Any = None) -> int:
         """Make a value an input; its owner is kept alive, so that its id is not reused."""
-        known = self._inputs.get(key)
-        if known is not None:
-            return known[0]
+        entry = self._inputs.get(key)
+        if entry is not None:
+            return entry[0]
         node = self.input(f"captured{len(self.captured) + 1}", value.shape)
         self._inputs[key] = (node, value if owner is None else owner)
         self.captured[node] = value

@@ -240,7 +240,7 @@ class PlainLoop:
     def stepped(self, tree: Any, most: int) -> tuple[Any, State]:
         """Run some steps on concrete values; return the value and the state of the loop."""
         cond_fun, body_fun = self.cond_fun, self.body_fun
-        kind, known = _plain_types(tree)
+        kind, kinds = _plain_types(tree)
         shapes, sized = self.shapes, any(self.shapes)
         for _ in range(most):
             going = cond_fun(tree)
@@ -249,7 +249,7 @@ class PlainLoop:
             if not going:
                 return tree, "over"
             tree = body_fun(tree)
-            if type(tree) is kind and (kind is not tuple or [*map(type, tree)] == known):
+            if type(tree) is kind and (kind is not tuple or [*map(type, tree)] == kinds):
                 # Most steps: only shapes of arrays can have changed.
                 if sized:
                     leaves = [*tree] if kind is tuple else [tree]
@@ -258,7 +258,7 @@ class PlainLoop:
             leaves = self.leaves_of(tree)
             if is_traced(leaves):
                 return tree, "traced"
-            kind, known = _plain_types(tree)
+            kind, kinds = _plain_types(tree)
             require_equal_shapes(shapes, shapes_of(leaves), "value of while_loop")
         return tree, "running"
 

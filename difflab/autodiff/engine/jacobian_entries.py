@@ -96,8 +96,8 @@ def last_output_of(function: Function, positions: Iterable[int], shape: Shape) -
     """Return a function whose last output consists of some elements of its last output."""
     sweep = Sweep(function)
     *others, last = function.outputs
-    known = element_origins(sweep.builder, [last])
-    flat = packed(sweep, [number_at(sweep, *known[k]) for k in positions])
+    origins = element_origins(sweep.builder, [last])
+    flat = packed(sweep, [number_at(sweep, *origins[k]) for k in positions])
     whole: Node = reshape(flat, shape=shape, rank=1)
     return function_of(sweep, [*map(sweep.node, others), whole], function.output_names)
 

@@ -136,11 +136,11 @@ def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
 
 def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     """Return the mask of a sum, which holds where that of any term does."""
-    known = [mask for mask in masks if mask is not None]
-    if len(known) < len(masks):
+    present = [mask for mask in masks if mask is not None]
+    if len(present) < len(masks):
         return None
-    union = known[0]
-    for mask in known[1:]:
+    union = present[0]
+    for mask in present[1:]:
         union = writer.emit(logical_or, (union, mask))
     return union
 

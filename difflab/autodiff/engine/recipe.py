@@ -139,8 +139,8 @@ def template(rule_map: Callable[..., Any], arity: int, exponent: Number | None =
 
     It is simplified, also for an `exponent`, the number that the last argument is.
     """
-    known = {} if exponent is None else {arity + 1: exponent}
-    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2), known, simplify=True))
+    constants = {} if exponent is None else {arity + 1: exponent}
+    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2), constants, simplify=True))
 
 
 def recorded_rule(

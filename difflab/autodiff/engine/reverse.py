@@ -87,14 +87,14 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if opcode[number] < FIRST_ROW:
             continue
         for arg, part in _contributions(sweep, number, y_bar, active):
-            known = arriving.get(arg)
-            if known is None:
+            earlier = arriving.get(arg)
+            if earlier is None:
                 arriving[arg] = [part]
                 heappush(order, -arg)
                 continue
-            known.append(part)
-            if sweep.joins and len(known) == 2:
-                _join(sweep, known)
+            earlier.append(part)
+            if sweep.joins and len(earlier) == 2:
+                _join(sweep, earlier)
     return bars
 
 

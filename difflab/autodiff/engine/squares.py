@@ -68,8 +68,8 @@ def squares_once(function: Function) -> Function:
         return function
     twos = {node for node, (value, _) in graph.constants.items() if value == 2}
     pairs = zip(graph.args[powers].tolist(), graph.args[powers + 1].tolist(), strict=True)
-    written = any(base in products_of and exponent in twos for base, exponent in pairs)
-    return rewritten(function, _squared) if written else function
+    occurs = any(base in products_of and exponent in twos for base, exponent in pairs)
+    return rewritten(function, _squared) if occurs else function
 
 
 def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
@@ -265,12 +265,12 @@ class _Changes:
         if self.uses[node] == 1:
             self.constants[source] = (type(self.constants[source][0])(half), None)
             return node
-        known = [
+        bases = [
             other
             for other, (value, _) in self.constants.items()
             if value == half and other < node == source
         ]
-        return known[0] if known else None
+        return bases[0] if bases else None
 
     def _square_of(self, root: int) -> tuple[Primitive, Args, Params] | None:
         """Return the square of a hypotenuse, a vector's norm or the root of a sum of squares."""

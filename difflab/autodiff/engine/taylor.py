@@ -280,10 +280,10 @@ class _SeriesExpansion:
         These are whole numbers and negative halves of whole numbers: a power with such an
         exponent has no derivatives at base 0, so that its recurrence needs no case for it.
         """
-        known = None if series.terms[0] is None else self.builder.number(series.terms[0])
-        if known is None or not float(2 * known if known < 0 else known).is_integer():
+        constant = None if series.terms[0] is None else self.builder.number(series.terms[0])
+        if constant is None or not float(2 * constant if constant < 0 else constant).is_integer():
             return self._clean(series, 0)
-        return known
+        return constant
 
     def _shape(self, series: Series) -> Shape:
         while series.terms[0] is None:  # only derivatives have a first term of zero

@@ -82,8 +82,8 @@ class Zeros:
         numbers = [*map(self.builder.number, slots), *(value for value, _ in recipe.constants)]
         assert part.mask is not None
         if self._value(part.mask) is None:
-            known = [numbers[slot] for slot in recipe.reads]
-            finite = all(number is not None and math.isfinite(number) for number in known)
+            reads = [numbers[slot] for slot in recipe.reads]
+            finite = all(number is not None and math.isfinite(number) for number in reads)
         else:
             finite = all(self._finite[slots[slot]] for slot in recipe.reads)
         for row, operands, _ in recipe.steps:
@@ -126,7 +126,7 @@ class Zeros:
     def _value(self, node: int) -> NDArray[Any] | None:
         """Return the value of a node that depends on no input, else None."""
         values = self._values
-        known = len(values)
+        size = len(values)
         stack = [node]
         while stack:
             current = stack[-1]
@@ -138,7 +138,7 @@ class Zeros:
                 if current not in values:
                     values[current] = self._computed(current, args)
         value = values[node]
-        for passed in list(values)[known:]:  # intermediate values, not needed again
+        for passed in list(values)[size:]:  # intermediate values, not needed again
             del values[passed]
         values[node] = value
         return value

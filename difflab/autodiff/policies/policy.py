@@ -210,10 +210,10 @@ def save_only(*names: str) -> Policy:
         labels = function.graph.labels
         kept = [node for node, label in labels.items() if label in names]
         if labels and not kept:
-            known = ", ".join(sorted(set(labels.values())))
+            listed = ", ".join(sorted(set(labels.values())))
             raise InputError(
                 f"no value of the checkpointed function is named {' or '.join(names)}",
-                hint=f"the names in it are {known}; those inside a loop are not the function's",
+                hint=f"the names in it are {listed}; those inside a loop are not the function's",
             )
         return kept
 

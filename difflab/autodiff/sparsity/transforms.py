@@ -226,9 +226,9 @@ def sparse_hessian(
 
 def _check(value: str, choices: Any, name: str) -> None:
     """Raise `InputError` unless `value` is one of the choices of a parameter."""
-    known = get_args(choices)
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"unknown {name} {value!r}", hint=f"one of {', '.join(known)}")
+    allowed = get_args(choices)
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"unknown {name} {value!r}", hint=f"one of {', '.join(allowed)}")
 
 
 def _joined(f: Function) -> Function:

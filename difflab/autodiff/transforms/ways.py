@@ -207,10 +207,10 @@ def _result(call: Call, parts: Sequence[Any]) -> Any:
 
 def _require_method(operator: Operator, method: str, key: Any, samples: int | None) -> None:
     """Raise `InputError` unless the method exists and has its arguments."""
-    known = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
-    if not isinstance(method, str) or method not in known:
+    allowed = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
+    if not isinstance(method, str) or method not in allowed:
         raise InputError(
-            f"{operator.name} has no method {method!r}", hint=f"one of: {', '.join(known)}"
+            f"{operator.name} has no method {method!r}", hint=f"one of: {', '.join(allowed)}"
         )
     estimates = method == ESTIMATE
     if estimates != (samples is not None) or estimates != (key is not None):

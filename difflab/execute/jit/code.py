@@ -116,8 +116,8 @@ def global_names(code: CodeType) -> dict[str, str]:
         for instruction in instructions(part)
         if instruction.opname in _LOADS_GLOBAL
     }
-    known = lines(code)
-    return {name: known[name] for name in sorted(loaded)}
+    uses = lines(code)
+    return {name: uses[name] for name in sorted(loaded)}
 
 
 @lru_cache(1024)

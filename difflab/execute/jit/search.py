@@ -157,9 +157,9 @@ class Search:
     def _code(self, function: FunctionType) -> None:
         """Read the names in code: global variables, attributes of modules, imports."""
         code, scope = function.__code__, function.__globals__
-        known = lines(code)
+        uses = lines(code)
         for name in names(code):
-            self._names.setdefault(name, known.get(name, ""))
+            self._names.setdefault(name, uses.get(name, ""))
         for name, line in global_names(code).items():
             self._entry(scope, name, f"global {name}", line)
             if name not in scope and name not in _BUILTINS:
@@ -176,7 +176,7 @@ class Search:
             if attribute_count(code, name) > of_modules:  # `dl.grad` is none of a tensor
                 self._of_tapes.add(name)
         for name in METHODS.keys() & names(code):
-            self.unwatched[f".{name}()"] = _note(METHODS[name], known.get(name, ""))
+            self.unwatched[f".{name}()"] = _note(METHODS[name], uses.get(name, ""))
 
     def _chain(self, chain: Chain, scope: dict[str, Any], around: dict[str, CellType]) -> None:
         """Follow a chain of attributes through modules, and read its last value."""

@@ -255,8 +255,8 @@ def _is_carrier(value: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     """Whether an argument can be differentiated by; Python scalars are settings."""
-    known = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
-    return known or module_of(value) is not np
+    is_array = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
+    return is_array or module_of(value) is not np
 
 
 def _number(value: Any) -> Any:

@@ -97,8 +97,8 @@ class Notation:
 
     def literal(self, value: float) -> str:
         """Return a number."""
-        written = repr(float(value))
-        sign, digits = ("-", written[1:]) if written.startswith("-") else ("", written)
+        text = repr(float(value))
+        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
         special = {"inf": "INFINITY", "nan": "NAN"}.get(digits)
         if special is not None:
             return sign + self.constants.get(special, special)
@@ -314,8 +314,8 @@ class ExpressionPrinter(ABC):
         """Return the parts and the precedence of a node."""
         row = self.view.rows[node]
         if row is None:
-            written = self.number(*self.graph.constants[node])
-            return [written], NEGATIVE if written.startswith("-") else ATOM
+            text = self.number(*self.graph.constants[node])
+            return [text], NEGATIVE if text.startswith("-") else ATOM
         form = self.form(row)
         children = self.view.children[node]
         return [p if isinstance(p, str) else (children[p[0]], p[1]) for p in form.parts], form.level

@@ -266,12 +266,12 @@ class _Fortran(TranslatedPrinter):
             self.root.allocated.append(f"{self.indent}allocate({name}(0:{size - 1}))")
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        kind, written = "integer" if places else "double precision", f"[{values}]"
-        written = written.replace(",\n", ", &\n")
+        kind, text = "integer" if places else "double precision", f"[{values}]"
+        text = text.replace(",\n", ", &\n")
         if "ieee_value" in values:  # which is no constant
             self.declare(kind, f"{name}(0:{size - 1})")
-            return f"{name} = {written}"
-        declared = f"{self.indent}{kind}, parameter :: {name}(0:{size - 1}) = {written}"
+            return f"{name} = {text}"
+        declared = f"{self.indent}{kind}, parameter :: {name}(0:{size - 1}) = {text}"
         self.root.constants.append(declared)
         return f"! {name}: {size} constants"
 

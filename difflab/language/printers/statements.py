@@ -124,8 +124,8 @@ class StatementForms(ABC):
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
         new = f"{target} {self.assigns} {value}"
-        written = new if sign == "=" else self.adds.format(target, value)
-        return written + self.end
+        text = new if sign == "=" else self.adds.format(target, value)
+        return text + self.end
 
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:
@@ -216,8 +216,8 @@ class StatementForms(ABC):
 
     def element(self, name: str, index: int | str) -> str:
         """Return the element of an array at an index from 0, or at one written in counters."""
-        written = index if isinstance(index, str) else str(index + self.base)
-        return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
+        text = index if isinstance(index, str) else str(index + self.base)
+        return f"{name}{self.subscript[0]}{text}{self.subscript[1]}"
 
 
 # --- statements of a graph -----------------------------------------------------------------------

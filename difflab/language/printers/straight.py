@@ -135,8 +135,8 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         texts = [*(part for form in forms for part in form.parts if type(part) is str)]
         if any(row.boolean for row in self.forms):  # which may be an output, thus a number
             texts.append(self.notation.template(as_number))
-        known = self.notation.definitions
-        return used(texts, known) | self.helpers.texts
+        definitions = self.notation.definitions
+        return used(texts, definitions) | self.helpers.texts
 
     def spelled(self, name: str) -> str:
         """Return a name of the program as an identifier of this language."""

@@ -390,21 +390,21 @@ class _Text(ExpressionPrinter):
 
     def _finish(self, variables: Sequence[str | None]) -> None:
         """Write the last line; parentheses mark an output without a name."""
-        written = []
+        results = []
         for node, name in zip(self.view.outputs, variables, strict=True):
             known = self.names.get(node)
             if name is None:
                 expression = self.expression(node)
-                written.append(f"({expression})" if known is not None else expression)
+                results.append(f"({expression})" if known is not None else expression)
             else:
                 if known != name:
                     self.lines.append(f"{name} = {self.expression(node)}")
-                written.append(name)
-        if self.whole and len(written) == 1 and self.lines:
+                results.append(name)
+        if self.whole and len(results) == 1 and self.lines:
             (name,) = variables
             if name is not None and self.lines[-1].startswith(f"{name} = "):
                 return  # the value that is defined last is the output
-        self.lines.append(written[0] if len(written) == 1 else f"[{', '.join(written)}]")
+        self.lines.append(results[0] if len(results) == 1 else f"[{', '.join(results)}]")
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]

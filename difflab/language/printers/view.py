@@ -104,8 +104,8 @@ class PrintedGraph:
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)
-        known: list[Primitive | None] = [None] * FIRST_ROW + list(self.graph.primitives)
-        self.rows = list(map(known.__getitem__, self.graph.opcode.tolist()))
+        primitives: list[Primitive | None] = [None] * FIRST_ROW + list(self.graph.primitives)
+        self.rows = list(map(primitives.__getitem__, self.graph.opcode.tolist()))
         self.outputs = list(self.function.outputs)
         if implied is not None and {broadcast, pack, *implied} & set(self.graph.primitives):
             self._skip(implied)

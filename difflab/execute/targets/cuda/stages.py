@@ -179,10 +179,10 @@ class _Stager:
         writes: list[Write] = []
         for value in [value for value in self.places if value in unchanged]:
             cells = self.places.pop(value)
-            written = cells[: most - len(writes)]
-            writes += [Write(value, cell, False) for cell in written]
-            if len(written) < len(cells):
-                self.places[value] = cells[len(written) :]
+            passed = cells[: most - len(writes)]
+            writes += [Write(value, cell, False) for cell in passed]
+            if len(passed) < len(cells):
+                self.places[value] = cells[len(passed) :]
         return writes
 
     def _lowered(self, piece: Sequence[ScheduledStep], writes: Sequence[Write]) -> Fused:

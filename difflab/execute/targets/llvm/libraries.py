@@ -62,8 +62,8 @@ def loop_of(ufunc: Any, types: str) -> int:
     if sys.implementation.name != "cpython" or type(ufunc) is not np.ufunc:
         return 0
     head = _UniversalFunction.from_address(id(ufunc) + object.__basicsize__)
-    known = (ufunc.nin, ufunc.nout, ufunc.ntypes)
-    if (head.nin, head.nout, head.ntypes) != known or types not in ufunc.types:
+    counts = (ufunc.nin, ufunc.nout, ufunc.ntypes)
+    if (head.nin, head.nout, head.ntypes) != counts or types not in ufunc.types:
         return 0
     position = ufunc.types.index(types)
     loop, data = head.functions[position], head.data[position] if head.data else None
@@ -183,8 +183,8 @@ def _has_its_bits(loop: Any, row: str) -> bool:
     addresses = [array.ctypes.data for array in (*inputs, result)]
     sizes, steps = ((ctypes.c_ssize_t * len(integers))(*integers) for integers in call.arguments)
     loop((ctypes.c_void_p * len(addresses))(*addresses), sizes, steps, None)
-    known = np.array_equal(result[0], MATRICES[row].public(regular, *inputs[1:]))
-    return known and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
+    equal = np.array_equal(result[0], MATRICES[row].public(regular, *inputs[1:]))
+    return equal and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
 
 
 # --- Fourier transforms: the rows' kernels, on arrays in the memory of machine code --------------
@@ -422,8 +422,8 @@ class Host:
         doubles = width // 2 if single else width
         letter = next((letter for letter, _, lanes in _SETS if lanes == doubles), "")
         name = f"_ZGV{letter}N{width}{'v' * arity}_{function}{'f' * single}"
-        known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
-        return name if known else ""
+        exists = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
+        return name if exists else ""
 
 
 @cache

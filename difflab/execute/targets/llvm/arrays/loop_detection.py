@@ -180,10 +180,10 @@ class _Segmenter:
         back = 0 if new else len(self.ordinal) - number
         # Each result of a routine has a buffer of its own.
         result = out.root if out.root < self.program.inputs else -1
-        written = (new, back, self.program.sizes[out.root], out.strides, result)
+        output = (new, back, self.program.sizes[out.root], out.strides, result)
         calls = (step.lookup, step.called)
         kind = (step.name, step.domain, step.into, step.truth, *calls)
-        return *kind, written, tuple(slots)
+        return *kind, output, tuple(slots)
 
     def result(self, loops: bool) -> Segments:
         """Cut."""
