@@ -219,18 +219,18 @@ def _miller(xp: Any, n: Any, x: Any) -> Any:
     j, after = _hankel(xp, fraction, x, 0.0), _hankel(xp, fraction + 1.0, x, 0.0)
     last = xp.ceil(n + 40.0 + 2.0 * xp.sqrt(40.0 * n)) + fraction
 
-    def step(m: Any, here: Any, above: Any, at_n: Any, n: Any, x: Any, fraction: Any) -> Any:
+    def step(m: Any, here: Any, above: Any, found: Any, n: Any, x: Any, fraction: Any) -> Any:
         below = 2.0 * m / x * here - above
-        at_n = xp.where(xp.abs(m - 1.0 - n) < 0.5, below, at_n)
+        found = xp.where(xp.abs(m - 1.0 - n) < 0.5, below, found)
         scale = xp.where(xp.abs(below) > 1e250, 1e-250, 1.0)
-        return m - 1.0, below * scale, here * scale, at_n * scale
+        return m - 1.0, below * scale, here * scale, found * scale
 
-    def test(m: Any, here: Any, above: Any, at_n: Any, n: Any, x: Any, fraction: Any) -> Any:
+    def test(m: Any, here: Any, above: Any, found: Any, n: Any, x: Any, fraction: Any) -> Any:
         return m > fraction + 0.5
 
     start = (last, 1e-250, 0.0, 0.0)
-    _, here, above, at_n = xp.while_loop(test, step, start, n, x, fraction)
-    return at_n * xp.where(xp.abs(j) > xp.abs(after), j / here, after / above)
+    _, here, above, found = xp.while_loop(test, step, start, n, x, fraction)
+    return found * xp.where(xp.abs(j) > xp.abs(after), j / here, after / above)
 
 
 @helper
