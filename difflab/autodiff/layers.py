@@ -46,11 +46,11 @@ class Layer:
 
     def pull(self, sources: tuple[int, ...]) -> Layer:
         """Return the cotangents of some inputs, from the inputs and the outputs' cotangents."""
-        found = self.pulls.get(sources)
-        if found is None:
+        layer = self.pulls.get(sources)
+        if layer is None:
             function = cotangents_of(self.function, sources)
-            found = self.pulls[sources] = Layer(function, self.prepare)
-        return found
+            layer = self.pulls[sources] = Layer(function, self.prepare)
+        return layer
 
 
 class FunctionStep(CustomFunction):
@@ -68,6 +68,6 @@ class FunctionStep(CustomFunction):
         """Return the cotangents of the inputs that need one; those of a batch are added up."""
         layer: Layer = ctx.layer  # type: ignore[attr-defined]
         needs = ctx.needs_input_grad[1:]
-        sources = tuple([place for place, needed in enumerate(needs) if needed])
-        found = dict(zip(sources, layer.pull(sources)([*ctx.saved_tensors, *bars]), strict=True))
-        return (None, *(found.get(place) for place in range(len(needs))))
+        sources = tuple([index for index, needed in enumerate(needs) if needed])
+        bar_of = dict(zip(sources, layer.pull(sources)([*ctx.saved_tensors, *bars]), strict=True))
+        return (None, *(bar_of.get(index) for index in range(len(needs))))

@@ -230,7 +230,7 @@ def _argument_positions(argnums: Argnums, count: int, what: str) -> tuple[tuple[
     """
     single = not isinstance(argnums, tuple | list)
     wanted: Sequence[Any] = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    found: list[int] = []
+    indices: list[int] = []
     for position in wanted:
         try:
             number = operator.index(position)
@@ -244,10 +244,10 @@ def _argument_positions(argnums: Argnums, count: int, what: str) -> tuple[tuple[
                 f"argument{' exists' if count == 1 else 's exist'}",
                 hint="argnums counts positional arguments from 0",
             )
-        found.append(number % count)
-    if not found or len(set(found)) < len(found):
-        raise InputError(f"argnums of {what} names {'an argument twice' if found else 'nothing'}")
-    return tuple(found), single
+        indices.append(number % count)
+    if not indices or len(set(indices)) < len(indices):
+        raise InputError(f"argnums of {what} names {'an argument twice' if indices else 'nothing'}")
+    return tuple(indices), single
 
 
 def composed(outer: Structure, inner: Structure) -> Structure:
@@ -268,9 +268,9 @@ def composed(outer: Structure, inner: Structure) -> Structure:
 def vectors(tree: Any, structure: Structure, shapes: Sequence[Shape], what: str) -> list[Any]:
     """Return the leaves of tangents or cotangents, checked against structure and shapes."""
     vectors = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
-    leaves, found = flatten(vectors)
-    if found != structure:
-        raise InputError(f"{what} have the structure {found} instead of {structure}")
+    leaves, actual = flatten(vectors)
+    if actual != structure:
+        raise InputError(f"{what} have the structure {actual} instead of {structure}")
     values = [as_float64(leaf, what) for leaf in leaves]
     for value, shape in zip(values, shapes, strict=True):
         if value.shape != shape:

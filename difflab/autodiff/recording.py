@@ -181,10 +181,10 @@ def _ids(column: Any) -> Any:
 def contents_of(function: Function) -> Contents:
     """Return the contents of a function, read once."""
     cache = function.derived_cache
-    found: Contents | None = cache.get("contents")
-    if found is None:
-        found = cache["contents"] = Contents(function)
-    return found
+    contents: Contents | None = cache.get("contents")
+    if contents is None:
+        contents = cache["contents"] = Contents(function)
+    return contents
 
 
 class _Trace(NamedTuple):
@@ -250,8 +250,8 @@ def record(
     with TraceBuilder(captures=True) as trace:
         inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
         if values is not None:
-            known = dict(zip(inputs, values, strict=True))
-            trace.values = PointValues(ChainMap(known, trace.captured))
+            point = dict(zip(inputs, values, strict=True))
+            trace.values = PointValues(ChainMap(point, trace.captured))
         kinds = precisions or [DOUBLE] * len(inputs)
         result = call([Node(trace, node, kind) for node, kind in zip(inputs, kinds, strict=True)])
         if has_aux:
@@ -260,23 +260,23 @@ def record(
             result, aux = result
         leaves, structure = flatten(result)
         outputs = [_output(trace, leaf) for leaf in leaves]
-        found = list(map(precision_of, leaves))
+        out_kinds = list(map(precision_of, leaves))
         aux_leaves, aux_structure = flatten(aux) if has_aux else ([], NOTHING)
         for index, leaf in enumerate(aux_leaves):
             if isinstance(leaf, Node) and leaf.builder is trace:
                 aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
-                found.append(leaf.precision)
+                out_kinds.append(leaf.precision)
     whole = _Trace(trace, tuple(trace.names), tuple(outputs))
     kept = len(trace) <= LARGEST_KEPT
     function = _known_function(Contents(whole)) if kept else whole.function()
     captured = list(trace.captured.values())
-    in_double = trace.in_double or DOUBLE in (*found, *kinds, *map(precision_of, captured))
+    in_double = trace.in_double or DOUBLE in (*out_kinds, *kinds, *map(precision_of, captured))
     for value in (*(values or ()), *captured):
         if in_double and isinstance(value, Node):
             value.builder.in_double = True
     auxiliary = aux_leaves, aux_structure
-    return Recording(function, len(leaves), structure, captured, auxiliary, found, in_double)
+    return Recording(function, len(leaves), structure, captured, auxiliary, out_kinds, in_double)
 
 
 def _output(trace: TraceBuilder, leaf: Any) -> int:
@@ -328,11 +328,11 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
             xp.array(xp.broadcast_to(xp.asarray(r), lead + s))
             for r, s in zip(results, function.output_shapes, strict=True)
         ]
-    found = [
+    outputs = [
         _shaped(result, lead + shape)
         for result, shape in zip(results, function.output_shapes, strict=True)
     ]
-    return owned(found, values)
+    return owned(outputs, values)
 
 
 def stack_size(function: Function, mapped: Sequence[int]) -> int:
@@ -368,10 +368,10 @@ def as_real(leaf: Any, what: str) -> Any:
     """
     dtype = getattr(leaf, "dtype", None)
     if isinstance(leaf, int) or getattr(dtype, "kind", "f") in "iub":
-        found = type(leaf).__name__ if isinstance(leaf, int) else f"{dtype}"
+        kind = type(leaf).__name__ if isinstance(leaf, int) else f"{dtype}"
         raise at_users_line(
             InputError,
-            f"{what} is of type {found}, and there is no derivative by integers",
+            f"{what} is of type {kind}, and there is no derivative by integers",
             "write 3.0 for 3, or convert arrays with .astype(float)",
         )
     return as_float64(leaf, what)

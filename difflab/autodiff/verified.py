@@ -50,11 +50,11 @@ def verified(
     difflab.errors.GraphMismatchError
         The values, or the changes, differ beyond rounding.
     """
-    given = [*values, *recording.captured]
-    if any(hasattr(value, "__difflab_apply__") for value in given):
+    inputs = [*values, *recording.captured]
+    if any(hasattr(value, "__difflab_apply__") for value in inputs):
         return
-    names = parameter_names(function, len(given))
-    arguments = Arguments(tuple(names), (LEAF,) * len(given))
+    names = parameter_names(function, len(inputs))
+    arguments = Arguments(tuple(names), (LEAF,) * len(inputs))
 
     def run(*leaves: Any) -> Any:
         result = call(leaves[: len(values)])
@@ -62,10 +62,10 @@ def verified(
 
     whole, count = recording.function, recording.results
     graph = selected(whole, whole.outputs[:count], whole.output_names[:count])
-    code, x = Code.of(run, arguments, given, getattr(function, "__name__", "f")), packed(given)
+    code, x = Code.of(run, arguments, inputs, getattr(function, "__name__", "f")), packed(inputs)
     shapes = [np.shape(value) for value in values]
-    found = code.run(x, generators_of=function)
+    code_run = code.run(x, generators_of=function)
     known = values if at_point else None
-    require_same(graph, code, x, found, lambda: record(call, shapes, has_aux, known))
+    require_same(graph, code, x, code_run, lambda: record(call, shapes, has_aux, known))
     if at_point:
-        require_same_slope(graph, code, x, len(packed(values)), found.values)
+        require_same_slope(graph, code, x, len(packed(values)), code_run.values)

@@ -66,14 +66,14 @@ def arithmetic(functions: Sequence[Any]) -> Arithmetic | None:
     >>> arithmetic([lambda x: x * np.sqrt(x)]) is None, arithmetic([lambda x: print(x)]) is None
     (False, True)
     """
-    todo, known = [*reversed(functions)], dict[int, int]()
+    todo, index_of = [*reversed(functions)], dict[int, int]()
     key, arrays = list[Any](), list[Any]()
     calls, writes = set[int](), False
     while todo:
         value = todo.pop()
         kind = type(value)
-        if kind in (FunctionType, np.ndarray) and id(value) in known:
-            key.append(known[id(value)])
+        if kind in (FunctionType, np.ndarray) and id(value) in index_of:
+            key.append(index_of[id(value)])
             continue
         if kind is FunctionType:
             reads = _reads(value.__code__)
@@ -92,7 +92,7 @@ def arithmetic(functions: Sequence[Any]) -> Arithmetic | None:
             key.append(value)
         else:
             return None
-        known[id(value)] = len(key)
+        index_of[id(value)] = len(key)
     return None if writes and not calls <= _HARMLESS else Arithmetic(tuple(key), arrays)
 
 
@@ -125,10 +125,10 @@ def _reads(code: CodeType) -> _Reads | None:
         attributes += one.opname in ("LOAD_ATTR", "LOAD_METHOD")
         if one.opname == "CALL":
             calls.add(one.arg or 0)
-    found = [(chain.kind, chain.root, chain.attributes) for chain in chains(code, None)]
-    if attributes != sum(len(names) for _, _, names in found):
+    reads = [(chain.kind, chain.root, chain.attributes) for chain in chains(code, None)]
+    if attributes != sum(len(names) for _, _, names in reads):
         return None  # of a local value
-    return _Reads(tuple(found), frozenset(calls))
+    return _Reads(tuple(reads), frozenset(calls))
 
 
 def _values(fn: FunctionType, names: tuple[_Name, ...]) -> Iterator[Any]:

@@ -55,10 +55,10 @@ def plain_numbers(values: Sequence[Any]) -> list[float] | None:
         if not isinstance(value, float | int):
             return None
     try:
-        found = [float(value) for value in values]
+        floats = [float(value) for value in values]
     except OverflowError:
         return None
-    return found if found == list(values) else None
+    return floats if floats == list(values) else None
 
 
 def real(value: Any, dtype: np.dtype[Any] = FLOAT) -> NDArray[Any]:

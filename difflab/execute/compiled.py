@@ -147,20 +147,20 @@ def compile(
     vectors = repeated(f, target, real)
     kind = PackedCompiled if packed else Compiled
 
-    def plan(found: Compiled) -> None:
-        kind.__init__(found, f, target, threads, *_steps(f, vectors, target, packed), real)
+    def plan(instance: Compiled) -> None:
+        kind.__init__(instance, f, target, threads, *_steps(f, vectors, target, packed), real)
 
     usual = target == "auto" and real == FLOAT and timeout is None
     if usual and vectors is f and 2 * len(f.graph) < MANY_OPERATIONS and computes_numbers(f.graph):
-        found: Compiled = object.__new__(unplanned(kind))
-        given = {"function": f, "target": target, "threads": threads, "dtype": real}
-        vars(found).update(given, _plan=plan)
-        return found
-    found = object.__new__(kind)
-    plan(found)
+        compiled: Compiled = object.__new__(unplanned(kind))
+        settings = {"function": f, "target": target, "threads": threads, "dtype": real}
+        vars(compiled).update(settings, _plan=plan)
+        return compiled
+    compiled = object.__new__(kind)
+    plan(compiled)
     if timeout is not None:
-        found.limit(timeout)
-    return found.specialised()
+        compiled.limit(timeout)
+    return compiled.specialised()
 
 
 def _steps(
@@ -202,15 +202,15 @@ def check_dtype(name: str, dtype: Any) -> np.dtype[Any]:
     hint: dtype is np.float64 or np.float32
     """
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        checked: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError):
-        found = np.dtype(object)
-    if dtype is None or found not in (FLOAT, SINGLE):
+        checked = np.dtype(object)
+    if dtype is None or checked not in (FLOAT, SINGLE):
         shown = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", repr(dtype))
         raise InputError(
             f"{name} cannot compute in {shown}", hint="dtype is np.float64 or np.float32"
         )
-    return found
+    return checked
 
 
 def check_target(target: str) -> None:
@@ -345,8 +345,8 @@ class Compiled(PointCalls):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         exact = self._choice.exact
         timeout = None if exact is None else exact.timeout
-        given = (self.function, self.target, self.threads, self.packed, self.dtype, timeout)
-        return compile, given
+        arguments = (self.function, self.target, self.threads, self.packed, self.dtype, timeout)
+        return compile, arguments
 
     def __repr__(self) -> str:
         return f"<compiled {self.function!r}: {self.reason}>"

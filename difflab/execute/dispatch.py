@@ -118,10 +118,10 @@ class TargetDispatch(VectorcallBase):
         """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
         over = self._python is not None and self._has_point_code
-        found = [self._choice.reason]
-        found += ["machine code of the same bits took over one point"] * over
-        found += ["cupy for arrays on a GPU"] * device
-        return "; ".join(found)
+        reasons = [self._choice.reason]
+        reasons += ["machine code of the same bits took over one point"] * over
+        reasons += ["cupy for arrays on a GPU"] * device
+        return "; ".join(reasons)
 
     @property
     def _has_point_code(self) -> bool:

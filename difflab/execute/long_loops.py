@@ -75,8 +75,8 @@ class _LongLoop:
             *(v.shape[: v.ndim - len(shape)] for v, shape in zip(values, shapes, strict=True))
         )
         loop = loop.loop if isinstance(loop, WhileLoopVjp) else loop
-        turns = loop.visited(ArrayInterpreter(), values[: len(loop.input_shapes)], batch)
-        return next(islice(turns, TURNS, None), None) is not None
+        visited = loop.visited(ArrayInterpreter(), values[: len(loop.input_shapes)], batch)
+        return next(islice(visited, TURNS, None), None) is not None
 
 
 @lru_cache(maxsize=64)

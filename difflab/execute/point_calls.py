@@ -119,10 +119,10 @@ def _points(arity: int) -> list[list[float]]:
 def _value(call: Any, point: Sequence[float]) -> bytes:
     """Return the bits of a function's value; nothing where it is not finite."""
     try:
-        found = call(*point)
+        value = call(*point)
     except (ArithmeticError, ValueError):  # math's, where the C library gives nan or inf
         return b""
-    return struct.pack("d", found) if math.isfinite(found) else b""
+    return struct.pack("d", value) if math.isfinite(value) else b""
 
 
 class PointCalls(TargetDispatch):
@@ -381,13 +381,13 @@ def unplanned(cls: Any) -> type[Any]:
 
     def planned(self: Any) -> None:
         with workers.PLANNING:
-            if self.__class__ is found:  # no other thread was first
+            if self.__class__ is subclass:  # no other thread was first
                 self._plan(self)
                 self.__class__ = cls
                 try:
                     self.specialised()
                 except BaseException:  # Ctrl-C: the next call plans again
-                    self.__class__ = found
+                    self.__class__ = subclass
                     raise
 
     def attribute(self: Any, name: str) -> Any:
@@ -395,8 +395,8 @@ def unplanned(cls: Any) -> type[Any]:
         return object.__getattribute__(self, name)
 
     members = {"__call__": call, "__getattr__": attribute, "__module__": cls.__module__}
-    found: type[Any] = type(cls.__name__, (cls,), members)
-    return found
+    subclass: type[Any] = type(cls.__name__, (cls,), members)
+    return subclass
 
 
 @lru_cache(maxsize=8)
@@ -409,13 +409,13 @@ def _counting(cls: Any, code: Callable[[Any], PointCode | None]) -> type[Any]:
 
     def call(self: PointCalls, *args: Any, **kwargs: Any) -> Any:
         self._calls += 1
-        if self._calls >= self._calls_to_count and type(self) is found:
+        if self._calls >= self._calls_to_count and type(self) is subclass:
             self.__class__ = cls
             workers.begin(lambda: self._install(code(self)))
         return cls.__call__(self, *args, **kwargs)
 
-    found = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})
-    return found
+    subclass = type(cls.__name__, (cls,), {"__call__": call, "__module__": cls.__module__})
+    return subclass
 
 
 def _is_tuple(structure: Structure) -> bool:

@@ -148,14 +148,14 @@ class _Rest:
             return None
         if prepared.code is None or prepared.code.run is None:
             return None
-        captured = [self._reads.arrays[place] for place in prepared.places]
+        captured = [self._reads.arrays[index] for index in prepared.places]
         if not all(map(_is_finite, captured)):
             return None
-        found = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
+        results = prepared.code.run(*leaves, *prepared.code.zeros, *captured)
         count = len(kinds)
-        values = [_as(kind, value) for kind, value in zip(kinds, found, strict=False)]
+        values = [_as(kind, value) for kind, value in zip(kinds, results, strict=False)]
         # Python raises, or NumPy warns, before a value that is not finite.
-        self._dropped = not all(np.isfinite(check).all() for check in found[count:])
+        self._dropped = not all(np.isfinite(check).all() for check in results[count:])
         self._dropped |= not all(map(_is_finite, values))
         return None if self._dropped else unflatten(loop.structure, values)
 
@@ -189,12 +189,12 @@ def _prepare(loop: PlainLoop, contents: list[Any], tree: Any) -> _Prepared:
         whole, captured = recorded_loop(loop)
     except Exception:  # the next step of Python raises it, or the code cannot be recorded
         return nothing
-    found = [*map(_contents, captured)]
-    if kinds != [*map(type, after)] or not all(one in contents for one in found):
+    captured_contents = [*map(_contents, captured)]
+    if kinds != [*map(type, after)] or not all(one in contents for one in captured_contents):
         return nothing
-    integers = tuple([place for place, kind in enumerate(kinds) if kind is int])
+    integers = tuple([index for index, kind in enumerate(kinds) if kind is int])
     code = _code(Contents(whole.test), Contents(whole.body), integers)
-    return _Prepared(contents, code, [contents.index(one) for one in found])
+    return _Prepared(contents, code, [contents.index(one) for one in captured_contents])
 
 
 def _as(kind: type, value: Any) -> Any:
@@ -233,11 +233,11 @@ class _MachineLoop:
             return [*nodes[:count], *nodes[count + extra :]]
 
         def step(nodes: list[Node]) -> list[Node]:
-            found = inlined(wide, own(nodes))
+            outputs = inlined(wide, own(nodes))
             checks = dict(zip(self.checks, nodes[count:], strict=False))
-            for node in found[count:]:
+            for node in outputs[count:]:
                 checks[node.shape] = checks[node.shape] + 0.0 * node
-            return [*found[:count], *checks.values()]
+            return [*outputs[:count], *checks.values()]
 
         test = composed(lambda nodes: inlined(loop.test, own(nodes)), shapes)
         whole = WhileLoop(test, composed(step, shapes))
@@ -261,9 +261,9 @@ def _code(test: Contents, body: Contents, integers: tuple[int, ...]) -> _Machine
         return None
     outputs, inputs = body.function.outputs, body.function.input_nodes
     graph = body.function.graph
-    for place in integers:
-        node = outputs[place]
-        if node != inputs[place] and not _is_count(graph, node, inputs[place]):
+    for index in integers:
+        node = outputs[index]
+        if node != inputs[index] and not _is_count(graph, node, inputs[index]):
             return None
     return _MachineLoop(loop)
 
@@ -279,7 +279,7 @@ def _is_exact(function: Function, integers: Sequence[int]) -> bool:
     Results of integers alone, which Python does not round, are counters and comparisons.
     """
     graph = function.graph
-    whole = {function.input_nodes[place] for place in integers}
+    whole = {function.input_nodes[index] for index in integers}
     for node in range(len(graph)):
         row = graph.primitive(node)
         if row is None:
@@ -296,7 +296,7 @@ def _is_exact(function: Function, integers: Sequence[int]) -> bool:
             return False
         args = graph.arguments(node)
         counts = row.name in ("add", "subtract") and any(
-            _is_count(graph, node, function.input_nodes[place]) for place in integers
+            _is_count(graph, node, function.input_nodes[index]) for index in integers
         )
         if whole.issuperset(args) and row.name not in _COMPARISONS:
             if not counts:

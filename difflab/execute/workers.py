@@ -27,7 +27,7 @@ def available() -> int:
 
 def share_turns(
     work: Callable[[Iterator[int]], None],
-    turns: Iterable[int],
+    indices: Iterable[int],
     threads: int,
     stop: Callable[[], None] = lambda: None,
 ) -> None:
@@ -44,14 +44,14 @@ def share_turns(
     >>> sorted(done) == list(range(100))
     True
     """
-    pending = iter(turns)
+    pending = iter(indices)
     stopped: list[bool] = []
 
     def own() -> Iterator[int]:
-        for turn in pending:
+        for index in pending:
             if stopped:
                 return
-            yield turn
+            yield index
 
     def run() -> None:
         _thread.shares = True

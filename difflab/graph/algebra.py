@@ -79,10 +79,10 @@ def require_analytic(function: Function) -> None:
         row = graph.primitive(node)
         if row is not None and row in broken and not _of_whole_order(function, node):
             part, where = graph.place(node).part, graph.place(node).where
-            place = f" in `{part}`" if part else ""
-            place += f" ({where})" if where else ""
+            location = f" in `{part}`" if part else ""
+            location += f" ({where})" if where else ""
             raise UnsupportedError(
-                f"complex step needs an analytic function; {row.name}{place} is not"
+                f"complex step needs an analytic function; {row.name}{location} is not"
             )
 
 

@@ -67,12 +67,12 @@ class Arguments:
         """
         named: dict[str, Any] = {}
         for name, value in kwargs.items():
-            place = self.names.index(name) if name in self.names else -1
-            if place < 0 or self.trees[place] == LEAF:
+            index = self.names.index(name) if name in self.names else -1
+            if index < 0 or self.trees[index] == LEAF:
                 named[name] = value
             else:
-                leaves = self._leaves(place, value)
-                named |= zip((inputs[k] for k in self.groups()[place]), leaves, strict=True)
+                leaves = self._leaves(index, value)
+                named |= zip((inputs[k] for k in self.groups()[index]), leaves, strict=True)
         if len(args) == len(inputs) and not any(map(is_container, args)):
             return args, named
         if len(args) > len(self.names):
@@ -80,18 +80,18 @@ class Arguments:
                 f"the function takes {counted(len(self.names), 'argument')} "
                 f"({shortened(self.names)}), but {len(args)} were given"
             )
-        leaves = [leaf for place, value in enumerate(args) for leaf in self._leaves(place, value)]
+        leaves = [leaf for index, value in enumerate(args) for leaf in self._leaves(index, value)]
         return leaves, named
 
-    def _leaves(self, place: int, value: Any) -> list[Any]:
+    def _leaves(self, index: int, value: Any) -> list[Any]:
         """Return the leaves of an argument; a list is one leaf where an array is expected."""
-        if self.trees[place] == LEAF:
+        if self.trees[index] == LEAF:
             return [value]
         leaves, tree = flatten(value)
-        if tree != self.trees[place]:
+        if tree != self.trees[index]:
             raise PointError(
-                f"the argument '{self.names[place]}' has the structure {tree} instead of "
-                f"{self.trees[place]}"
+                f"the argument '{self.names[index]}' has the structure {tree} instead of "
+                f"{self.trees[index]}"
             )
         return leaves
 
@@ -116,7 +116,7 @@ def by_input(
             f"the function has {len(inputs)} inputs ({shortened(inputs)}), "
             f"but {len(args)} values were given"
         )
-    given = dict(zip(inputs, args, strict=False))
+    by_name = dict(zip(inputs, args, strict=False))
     known = frozenset(inputs)
     for name, value in kwargs.items():
         if name not in known:
@@ -124,7 +124,7 @@ def by_input(
                 f"the function has no input '{name}'",
                 hint=did_you_mean(name, inputs) or f"its inputs are {shortened(inputs)}",
             )
-        if name in given:
+        if name in by_name:
             raise PointError(f"the input '{name}' was given twice")
-        given[name] = value
-    return given
+        by_name[name] = value
+    return by_name

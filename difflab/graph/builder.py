@@ -314,14 +314,14 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the constant that a node holds, also through broadcast and reshape; else None."""
-        found = self.constants.get(node)
-        while found is None:
+        constant = self.constants.get(node)
+        while constant is None:
             opcode = self.opcode[node]
             if opcode < FIRST_ROW or self.primitives[opcode - FIRST_ROW] not in SPREADING:
                 return None
             node = self.args[self.starts[node]]
-            found = self.constants.get(node)
-        return found[0]
+            constant = self.constants.get(node)
+        return constant[0]
 
     def fixed(self, node: int) -> bool:
         """Whether a node is a constant, or a short scalar operation on constants, as 1/7 is."""
@@ -423,9 +423,9 @@ class Builder:
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
-            place = user_location() if text is None else SourceLocation(text, span)
+            site = user_location() if text is None else SourceLocation(text, span)
             hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
-            raise place.error(ShapeError, message, hint) from None
+            raise site.error(ShapeError, message, hint) from None
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )
@@ -439,8 +439,8 @@ class Builder:
         ids = [self.shape_ids.get(node, 0) for node in args]
         if len(set(ids)) > 1:
             return args
-        numbers = list(map(self._scalar, args))
-        return args if self.constants.keys() >= set(numbers) else tuple(numbers)
+        scalars = list(map(self._scalar, args))
+        return args if self.constants.keys() >= set(scalars) else tuple(scalars)
 
     def _scalar(self, node: int) -> int:
         """Return the number of which a node is an array; else the node."""

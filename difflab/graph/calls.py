@@ -87,8 +87,8 @@ class Calls:
 
     def of(self, frame: FrameType) -> TracedCall | None:
         """Return the call that a frame executes; None in the traced function itself."""
-        known = self._known.get(id(frame))
-        return known[1] if known is not None else self._entered(frame)
+        entry = self._known.get(id(frame))
+        return entry[1] if entry is not None else self._entered(frame)
 
     def _entered(self, frame: FrameType) -> TracedCall | None:
         """Register a new frame and its callers."""
@@ -96,9 +96,9 @@ class Calls:
         call, depth = None, -1
         step: FrameType | None = frame
         while step is not None and step is not self._base:
-            known = self._known.get(id(step))
-            if known is not None:
-                call, depth = known[1:]
+            entry = self._known.get(id(step))
+            if entry is not None:
+                call, depth = entry[1:]
                 break
             if is_users(step) or _is_layer(step):
                 frames.append(step)

@@ -101,8 +101,8 @@ class Loop(Control):
         """The shapes of the first carries, the looped arrays and the constants."""
         shapes = self.body.input_shapes
         return [
-            (self.steps, *shape) if self.carries <= place < self.carries + self.arrays else shape
-            for place, shape in enumerate(shapes)
+            (self.steps, *shape) if self.carries <= index < self.carries + self.arrays else shape
+            for index, shape in enumerate(shapes)
         ]
 
     @property
@@ -127,16 +127,16 @@ class Loop(Control):
                 array[(..., number, *axes)] if batch else array[number]
                 for array, axes in zip(looped, behind, strict=False)
             ]
-            found = step([*carry, *x, *constants])
-            carry = found[:carries]
+            outputs = step([*carry, *x, *constants])
+            carry = outputs[:carries]
             if stacked:
-                results.append(found[carries:])
+                results.append(outputs[carries:])
         if self.reverse:
             results.reverse()
         shapes = self.body.output_shapes[self.carries :]
         stacks = [
-            _stacked([parts[place] for parts in results], shape, batch)
-            for place, shape in enumerate(shapes)
+            _stacked([parts[index] for parts in results], shape, batch)
+            for index, shape in enumerate(shapes)
         ]
         return [*carry, *stacks]
 
@@ -262,11 +262,11 @@ class WhileLoopVjp(Control):
         shapes, count = self.output_shapes, len(self.loop.output_shapes)
         inputs, bars = values[: len(shapes)], values[len(shapes) :]
         back, constants = prepared(self.back, on), inputs[count:]
-        found = [*bars, *[np.zeros(shape)[()] for shape in self.loop.constants]]
+        cotangents = [*bars, *[np.zeros(shape)[()] for shape in self.loop.constants]]
         for value, going in list(self.loop.visited(on, inputs, batch))[-2::-1]:
-            earlier = back([*found, *value, *constants])
-            found = chosen(on, going, earlier, found, shapes) if batch else earlier
-        return found
+            earlier = back([*cotangents, *value, *constants])
+            cotangents = chosen(on, going, earlier, cotangents, shapes) if batch else earlier
+        return cotangents
 
 
 @dataclass(frozen=True)
@@ -331,8 +331,8 @@ class Solution(Checkpoint):
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs, as the rule says; values may have batch axes in front."""
         solve = partial(super().run, on, values, batch)
-        found: list[Any] = self.rule.solved(on, solve, values, batch)
-        return found
+        outputs: list[Any] = self.rule.solved(on, solve, values, batch)
+        return outputs
 
     @property
     def written(self) -> bool:
@@ -354,14 +354,14 @@ def prepared(function: Function, on: Interpreter) -> Step:
 def _prepared(function: Function, on: Interpreter) -> Step:
     fold = Fold(function.graph, function.outputs, on)
     nodes = function.input_nodes
-    turns = count(1)
+    calls = count(1)
     code: Step | None = None
 
     def step(values: Sequence[Any]) -> list[Any]:
         nonlocal code
         if code is not None:
             return code(values)
-        if next(turns) == WORTH_CODE and len(function.graph) <= LARGEST_CODE:
+        if next(calls) == WORTH_CODE and len(function.graph) <= LARGEST_CODE:
             code = fold.straight(nodes)
         return fold.again(dict(zip(nodes, values, strict=True)))
 

@@ -114,7 +114,7 @@ def operation_count(function: Function) -> int:
         counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
         holders = _holders(graph, used)
         within = ((_turns(row), row.holds.functions) for _, row in holders)
-        inside = sum(turns * sum(map(operation_count, inner)) for turns, inner in within)
+        inside = sum(iterations * sum(map(operation_count, inner)) for iterations, inner in within)
         cache["operations"] = int(np.count_nonzero(counted)) - len(holders) + inside
     operations: int = cache["operations"]
     return operations

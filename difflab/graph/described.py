@@ -72,6 +72,6 @@ def taken(control: Control, values: Sequence[Any]) -> str:
     if isinstance(control, WhileLoopVjp):
         return taken(control.loop, values[: len(control.output_shapes)])
     if isinstance(control, WhileLoop):
-        turns = sum(1 for _ in control.visited(ArrayInterpreter(), values, ())) - 1
-        return counted(turns, "turn")
+        iterations = sum(1 for _ in control.visited(ArrayInterpreter(), values, ())) - 1
+        return counted(iterations, "turn")
     return length(control)

@@ -89,8 +89,8 @@ class RoundedInterpreter(ArrayInterpreter):
             compute = partial(compute, on=self)
 
         def computed(*args: Any, **params: Any) -> Any:
-            found = compute(*args, **params)
-            return tuple(map(rounded, found)) if isinstance(found, tuple) else rounded(found)
+            result = compute(*args, **params)
+            return tuple(map(rounded, result)) if isinstance(result, tuple) else rounded(result)
 
         return computed
 

@@ -303,8 +303,8 @@ class Function(Views):
         """
         if self.arguments is not None:
             args, kwargs = self.arguments.flattened(args, kwargs, self.inputs)
-        given = by_input(self.inputs, args, kwargs)
-        missing = [name for name in self.inputs if name not in given]
+        by_name = by_input(self.inputs, args, kwargs)
+        missing = [name for name in self.inputs if name not in by_name]
         if missing:
             raise PointError(
                 missing_values(missing),
@@ -312,7 +312,7 @@ class Function(Views):
                 text=self.graph.text,
                 span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
             )
-        return [given[name] for name in self.inputs]
+        return [by_name[name] for name in self.inputs]
 
     def _is_point(self, args: Sequence[Any]) -> bool:
         """Whether the only argument holds a number for each of several scalar inputs."""
@@ -394,15 +394,15 @@ def evaluate(
         if missing:
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
-    given = _in_order(function, values, enter=interpreter is None)
+    inputs = _in_order(function, values, enter=interpreter is None)
     if interpreter is not None:
-        return _folded(function, given, interpreter)
-    traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
+        return _folded(function, inputs, interpreter)
+    traced = innermost_trace(inputs) if isinstance(first_carrier(inputs), Node) else None
     if traced is not None:
         builder, nodes = traced
-        return in_dtype_of(given, [Node(builder, k) for k in inline(function, builder, nodes)])
-    with device_context(given):
-        return _folded(function, given, interpreter_for(given))
+        return in_dtype_of(inputs, [Node(builder, k) for k in inline(function, builder, nodes)])
+    with device_context(inputs):
+        return _folded(function, inputs, interpreter_for(inputs))
 
 
 def _folded(function: Function, values: Sequence[Any], on: Interpreter) -> list[Any]:
@@ -456,10 +456,10 @@ def evaluate_all(
 ) -> list[Any]:
     """Return the value of every node of `function`'s graph."""
     require_memory(8 * function.graph.element_count(), "keeping the value of every operation")
-    given = dict(zip(function.input_nodes, values, strict=True))
+    by_node = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
         nodes = range(len(function.graph))
-        return fold(function.graph, given, nodes, interpreter or interpreter_for(values))
+        return fold(function.graph, by_node, nodes, interpreter or interpreter_for(values))
 
 
 def inline(function: Function, builder: Builder, inputs: Sequence[int]) -> list[int]:

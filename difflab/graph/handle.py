@@ -143,16 +143,16 @@ class Handle(Idioms):
         return int(np.ceil(self))
 
     def __index__(self) -> int:
-        found = self._whole(
+        integer = self._whole(
             f"{NO_NUMBER}, so it is neither an index nor a number of turns", NO_INTEGER
         )
-        if found != self.builder.known_value(self.id):
+        if integer != self.builder.known_value(self.id):
             raise at_users_line(
                 IndexingError,
                 f"{self.builder.known_value(self.id)} is not a whole number",
                 "write int(x) for an index or a number of turns",
             )
-        return found
+        return integer
 
     def item(self, *args: Any) -> Any:
         """Return an element as a traced number, whose derivative is kept."""
@@ -210,7 +210,7 @@ def _branch_error() -> TraceError:
     through_scipy = not_through_scipy(TraceError)
     if through_scipy is not None:
         return through_scipy
-    place = user_location()
-    loop = (place.text or "").startswith("while")
+    site = user_location()
+    loop = (site.text or "").startswith("while")
     hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
-    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
+    return site.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)

@@ -129,13 +129,13 @@ class ElementInterpreter:
     """
 
     def __init__(self) -> None:
-        self.found: dict[Primitive, Callable[..., Any]] = {}
+        self.operations: dict[Primitive, Callable[..., Any]] = {}
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the library's function, applied element by element to arrays."""
-        if primitive not in self.found:
-            self.found[primitive] = self._make(primitive)
-        return self.found[primitive]
+        if primitive not in self.operations:
+            self.operations[primitive] = self._make(primitive)
+        return self.operations[primitive]
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.shape is not None:

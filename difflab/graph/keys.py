@@ -45,13 +45,13 @@ def picked(value: Any, key: Any) -> Any:
     shape = value.shape
     entries = key if isinstance(key, tuple) else (key,)
     if any(isinstance(entry, bool | np.bool_) for entry in entries):
-        places = chosen_places(entries, shape)
-        return arrays.take(arrays.reshape(value, -1), places)
+        indices = chosen_places(entries, shape)
+        return arrays.take(arrays.reshape(value, -1), indices)
     if any(entry is None for entry in entries):
         return _opened(value, entries)
     if isinstance(key, list | np.ndarray):
-        places = _of_list(key)
-        return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
+        indices = _of_list(key)
+        return _masked(value, indices) if indices.dtype == np.bool_ else arrays.take(value, indices)
     if hasattr(key, "__difflab_apply__") and shape and key.dtype != np.bool_:
         return taken_at(value, key)
     for entry in entries:
@@ -63,8 +63,8 @@ def picked(value: Any, key: Any) -> Any:
                 " grad or jvp alone the values are known",
             )
     if any(isinstance(entry, list | np.ndarray) for entry in entries):
-        places = chosen_places(entries, shape)
-        return arrays.take(arrays.reshape(value, -1), places)
+        indices = chosen_places(entries, shape)
+        return arrays.take(arrays.reshape(value, -1), indices)
     return index(value, key=static_key(key, shape), rank=len(shape))
 
 
@@ -95,10 +95,10 @@ def known_key(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple([known_key(entry) for entry in key])
     if isinstance(key, list) and any(hasattr(entry, "__difflab_value__") for entry in key):
-        found = [known_key(entry) for entry in key]
-        return found if all(isinstance(entry, int | np.integer) for entry in found) else key
-    known = getattr(key, "__difflab_value__", None)
-    value: Any = None if known is None else known()
+        entries = [known_key(entry) for entry in key]
+        return entries if all(isinstance(entry, int | np.integer) for entry in entries) else key
+    method = getattr(key, "__difflab_value__", None)
+    value: Any = None if method is None else method()
     if value is None or not isinstance(value, np.ndarray | np.generic):
         return key
     if value.dtype.kind == "f" and np.all(value == np.rint(value)):

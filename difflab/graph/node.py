@@ -169,8 +169,8 @@ class Node(Handle):
         builder = _innermost(args)
         try:
             ids = tuple([_leaf(builder, value) for value in args])
-        except OtherCarrierError as found:
-            result: Node = found.carrier.__difflab_apply__(primitive, args, params)
+        except OtherCarrierError as error:
+            result: Node = error.carrier.__difflab_apply__(primitive, args, params)
             return result
         node = builder.emit(primitive, ids, tuple(sorted(params.items())))
         made = _result(builder, node, primitive, args)
@@ -300,8 +300,8 @@ class ViewNode(Node):
         """The node of the value; of the new one if the owner was changed in place."""
         owner = self._owner
         if owner.id != self._seen or owner.builder is not self._of:
-            found = self._view.applied(owner.copy())
-            self._id, self._of, self._seen = found.id, owner.builder, owner.id
+            view = self._view.applied(owner.copy())
+            self._id, self._of, self._seen = view.id, owner.builder, owner.id
         return self._id
 
     def __difflab_seen__(self, new: Node) -> None:
@@ -369,10 +369,10 @@ def _in_order(made: Node, operands: Sequence[Any]) -> Node:
     if all(layout.flags.c_contiguous for layout in layouts):
         return made
     flags: Any = [["readonly"]] * len(layouts) + [["writeonly", "allocate"]]
-    found = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]
-    if found.flags.c_contiguous:
+    allocated = np.nditer([*layouts, None], ["zerosize_ok"], flags).operands[-1]
+    if allocated.flags.c_contiguous:
         return made
-    order = sorted(range(rank), key=lambda axis: -found.strides[axis])
+    order = sorted(range(rank), key=lambda axis: -allocated.strides[axis])
     axes = tuple([axis - rank for axis in order])
     owner = transpose(made, axes=axes).copy()
     return _view_of(made, owner, transpose, {"axes": inverse(axes)})
@@ -388,14 +388,14 @@ def _layout(operand: Any) -> Any:
 
 def _view_of(made: Node, source: Any, row: Primitive, params: Mapping[str, Any]) -> Node:
     """Return the result of a row as a view of its operand."""
-    found: ViewNode = _new(ViewNode)
-    found._id, found._of, found.precision = made.id, made.builder, made.precision
+    view: ViewNode = _new(ViewNode)
+    view._id, view._of, view.precision = made.id, made.builder, made.precision
     if isinstance(source, ViewNode):
-        owner, found._steps = source._owner, (source._steps, row, params)
+        owner, view._steps = source._owner, (source._steps, row, params)
     else:
-        owner, found._steps = source, (None, row, params)
-    found._owner, found._seen = owner, owner.id
-    return found
+        owner, view._steps = source, (None, row, params)
+    view._owner, view._seen = owner, owner.id
+    return view
 
 
 def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]) -> Node:
@@ -403,8 +403,8 @@ def _result(builder: Builder, node: int, row: Primitive, operands: Sequence[Any]
     first = operands[0]
     # Fast path: no precision is larger, and most operations are of float64.
     kind = first.__class__
-    known = kind is Node or kind is ViewNode
-    wide = known and first.precision is DOUBLE and not row.dtype
+    plain = kind is Node or kind is ViewNode
+    wide = plain and first.precision is DOUBLE and not row.dtype
     precision = DOUBLE if wide else joint(row, operands)
     if precision is DOUBLE:
         builder.in_double = True

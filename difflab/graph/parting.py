@@ -72,14 +72,14 @@ def first_parting(
         traced, plain = _lines(trace), _lines(run)
     except Exception:  # the code may fail in a second run, and then has no line to report
         return None
-    known = _Values(inputs)
+    values = _Values(inputs)
     for index, (one, other) in enumerate(zip(traced, plain, strict=False)):
         if (one.code, one.number) != (other.code, other.number):
             before = traced[index - 1].spot if index else one.spot
             return Parting(_whole(before), "the code goes on at another line than its trace")
         for name, value in other.variables.items():
             if name in one.variables:
-                pair = known.differing(one.variables[name], value)
+                pair = values.differing(one.variables[name], value)
                 if pair is not None:
                     return Parting(_whole(other.spot), _told(name, *pair))
     return None
@@ -143,7 +143,7 @@ class _Values:
 
     def __init__(self, inputs: Sequence[Any]) -> None:
         self.inputs = list(inputs)
-        self.found: dict[int, PointValues] = {}
+        self.by_builder: dict[int, PointValues] = {}
 
     def differing(self, traced: list[Any], plain: list[Any]) -> tuple[Any, Any] | None:
         """Return the first two elements of a variable that differ, the code's first."""
@@ -160,14 +160,14 @@ class _Values:
     def _of(self, leaf: tuple[Any, int]) -> Any:
         """Return the value of a node of the outermost trace; None for other nodes."""
         builder, node = leaf
-        if id(builder) not in self.found:
-            if self.found:
+        if id(builder) not in self.by_builder:
+            if self.by_builder:
                 return None
             own = list(builder.names)[: len(self.inputs)]
-            given = dict(zip(own, self.inputs, strict=True))
-            given |= getattr(builder, "captured", {})
-            self.found[id(builder)] = PointValues(given)
-        return self.found[id(builder)].of(builder, node)
+            inputs = dict(zip(own, self.inputs, strict=True))
+            inputs |= getattr(builder, "captured", {})
+            self.by_builder[id(builder)] = PointValues(inputs)
+        return self.by_builder[id(builder)].of(builder, node)
 
 
 def _apart(code: Any, trace: Any) -> Iterator[tuple[Any, Any]]:
@@ -177,8 +177,8 @@ def _apart(code: Any, trace: Any) -> Iterator[tuple[Any, Any]]:
         return
     one, other = code.astype(np.float64).ravel(), trace.astype(np.float64).ravel()
     with np.errstate(all="ignore"):
-        room = _SAME * np.fmax(np.abs(one), np.abs(other))
-        same = (np.abs(one - other) <= room) | (one == other) | (np.isnan(one) & np.isnan(other))
+        bound = _SAME * np.fmax(np.abs(one), np.abs(other))
+        same = (np.abs(one - other) <= bound) | (one == other) | (np.isnan(one) & np.isnan(other))
     for index in np.flatnonzero(~same)[:1]:
         yield one[index], other[index]
 

@@ -23,28 +23,28 @@ class PointValues:
 
     def __init__(self, inputs: Mapping[int, Any]) -> None:
         self.inputs = inputs
-        self.found: dict[int, Any] = {}
+        self.values: dict[int, Any] = {}
 
     def of(self, builder: Builder, node: int) -> Any:
         """Return the value of a node; None if that of an input is unknown.
 
         The builder, to which nodes may be appended between calls, is not kept: it holds this.
         """
-        found, pending = self.found, [node]
+        values, pending = self.values, [node]
         with np.errstate(all="ignore"):
             while pending:
                 current = pending[-1]
                 args = builder.arguments(current)
-                waiting = [arg for arg in args if arg not in found]
+                waiting = [arg for arg in args if arg not in values]
                 pending += waiting
                 if not waiting:
                     pending.pop()
-                    if current not in found:
-                        value = self._computed(builder, current, [found[arg] for arg in args])
+                    if current not in values:
+                        value = self._computed(builder, current, [values[arg] for arg in args])
                         if value is None:
                             return None
-                        found[current] = value
-        return found[node]
+                        values[current] = value
+        return values[node]
 
     def _computed(self, builder: Builder, node: int, operands: list[Any]) -> Any:
         """Return the value of a node from those of its arguments."""
@@ -55,5 +55,5 @@ class PointValues:
         if node in builder.constants:
             return np.float64(builder.constants[node][0])
         value = self.inputs[node]
-        known = getattr(value, "__difflab_value__", None)
-        return value if known is None else known()
+        method = getattr(value, "__difflab_value__", None)
+        return value if method is None else method()

@@ -85,10 +85,10 @@ class SourceMap:
         if other is self:
             return numbers
         spots, call = other._spots, self.call(otherwise)
-        known = {
+        renumbered = {
             n: self.at(spots[FIRST - n], other.call(n) or call) for n in set(numbers) if n <= FIRST
         }
-        return [known.get(number, otherwise) for number in numbers]
+        return [renumbered.get(number, otherwise) for number in numbers]
 
     def _number(
         self, key: Any, spot: FramePosition | SourceLocation, call: TracedCall | None
@@ -106,9 +106,9 @@ class SourceMap:
 
 
 def _restored(
-    text: str | None, places: list[SourceLocation], calls: dict[int, TracedCall]
+    text: str | None, locations: list[SourceLocation], calls: dict[int, TracedCall]
 ) -> SourceMap:
     source = SourceMap(text)
-    source._spots += places
+    source._spots += locations
     source._calls = calls
     return source

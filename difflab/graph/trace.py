@@ -84,8 +84,8 @@ def trace(function: Callable[..., Any], *examples: Any, verify: bool = False) ->
     leaves: list[Any] = []
     trees = []
     for example in examples:
-        found, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
-        leaves += found
+        example_leaves, tree = ([example], LEAF) if is_leaf(example) else flatten(example)
+        leaves += example_leaves
         trees.append(tree)
     arguments = Arguments(tuple(parameter_names(function, len(examples))), tuple(trees))
     shapes, kinds = list(map(example_shape, leaves)), list(map(precision_of, leaves))
@@ -223,9 +223,9 @@ class TraceBuilder(Builder):
     def _array(self, value: np.ndarray[Any, Any]) -> int:
         """Capture an array as it is now: the code may overwrite it before it is evaluated."""
         key = (0, id(value))
-        known = self._inputs.get(key)
-        if known is not None and np.array_equal(self.captured[known[0]], value, equal_nan=True):
-            return known[0]
+        entry = self._inputs.get(key)
+        if entry is not None and np.array_equal(self.captured[entry[0]], value, equal_nan=True):
+            return entry[0]
         self._inputs.pop(key, None)
         exact = as_float64(value, "an array that the code reads", TraceError)
         node = self._captured(key, exact)
@@ -234,9 +234,9 @@ class TraceBuilder(Builder):
 
     def _captured(self, key: tuple[int, int], value: Any, owner: Any = None) -> int:
         """Make a value an input; its owner is kept alive, so that its id is not reused."""
-        known = self._inputs.get(key)
-        if known is not None:
-            return known[0]
+        entry = self._inputs.get(key)
+        if entry is not None:
+            return entry[0]
         node = self.input(f"captured{len(self.captured) + 1}", value.shape)
         self._inputs[key] = (node, value if owner is None else owner)
         self.captured[node] = value
@@ -264,8 +264,8 @@ def example_shape(example: Any) -> Shape:
     """
     if isinstance(example, Node):
         return example.shape
-    found = as_reals(example, "an example")
-    return tuple(getattr(found, "shape", ()))
+    value = as_reals(example, "an example")
+    return tuple(getattr(value, "shape", ()))
 
 
 def parameter_names(function: Callable[..., Any], wanted: int) -> list[str]:

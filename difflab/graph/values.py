@@ -91,9 +91,9 @@ def first_carrier(values: Sequence[Any]) -> Any:
     return next((value for value in values if hasattr(value, "__difflab_apply__")), None)
 
 
-def in_dtype_of(given: Any, results: Sequence[Any]) -> list[Any]:
+def in_dtype_of(inputs: Any, results: Sequence[Any]) -> list[Any]:
     """Return the results of a function, in float32 if all arrays that it was given are."""
-    precision = max(map(precision_of, flatten(given)[0]), default=DOUBLE)
+    precision = max(map(precision_of, flatten(inputs)[0]), default=DOUBLE)
     return [in_precision(result, precision) for result in results]
 
 
@@ -117,11 +117,11 @@ def checked_value(value: Any, name: str, shape: Shape) -> Any:
     return value
 
 
-def check_shape(found: Shape, name: str, shape: Shape) -> None:
+def check_shape(actual: Shape, name: str, shape: Shape) -> None:
     """Raise `PointError` unless a value's shape is a batch of the input's."""
-    if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
+    if actual[len(actual) - len(shape) :] != shape or len(actual) < len(shape):
         raise PointError(
-            f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
+            f"the input '{name}' has the shape {shape}, but its value has the shape {actual}",
             hint="batch axes come first",
         )
 

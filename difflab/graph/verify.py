@@ -104,21 +104,21 @@ def require_same(
     difflab.errors.GraphMismatchError
         The values differ beyond rounding; the message has both, and the line.
     """
-    found, drawn = (run.values, run.drawn) if isinstance(run, Run) else (run, ())
+    theirs, drawn = (run.values, run.drawn) if isinstance(run, Run) else (run, ())
     ours = np.asarray(graph.values(x))
-    if found.shape == ours.shape:
-        wrong = np.flatnonzero(~agreeing(graph, x, ours, found))
+    if theirs.shape == ours.shape:
+        wrong = np.flatnonzero(~agreeing(graph, x, ours, theirs))
         if not wrong.size:
             return
-        output = "" if found.size == 1 else f"element {wrong[0] + 1} of the result is "
-        both = told_apart(found[wrong[0]], ours[wrong[0]])
+        output = "" if theirs.size == 1 else f"element {wrong[0] + 1} of the result is "
+        both = told_apart(theirs[wrong[0]], ours[wrong[0]])
         said = (
             f"{output}{both[0]} by the code and {both[1]} by the graph"
             if output
             else (f"the code gives {both[0]}, the graph {both[1]}")
         )
     else:
-        said = f"the code returns {found.size} elements, the graph {ours.size}"
+        said = f"the code returns {theirs.size} elements, the graph {ours.size}"
     message = f"the graph is not your function: at {point_text(code, x)} {said}"
     parting = None
     if trace is not None:
@@ -140,7 +140,7 @@ _HINT = (
 
 
 def agreeing(
-    graph: Function, x: Array, ours: NDArray[Any], found: NDArray[Any]
+    graph: Function, x: Array, ours: NDArray[Any], theirs: NDArray[Any]
 ) -> NDArray[np.bool_]:
     """Return which values ``(m,)`` of a graph at a point and of its code agree within rounding.
 
@@ -156,25 +156,25 @@ def agreeing(
     False
     """
     with np.errstate(all="ignore"):
-        same = (ours == found) | (np.isnan(ours) & np.isnan(found))
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
         if same.all():
             return np.asarray(same)
-        eps = float(np.finfo(found.dtype).eps) if found.dtype.kind == "f" else 2.0**-52
-        size = np.fmax(np.abs(ours), np.abs(found))
-        same |= np.abs(ours - found) <= ULPS * eps * size
+        eps = float(np.finfo(theirs.dtype).eps) if theirs.dtype.kind == "f" else 2.0**-52
+        size = np.fmax(np.abs(ours), np.abs(theirs))
+        same |= np.abs(ours - theirs) <= ULPS * eps * size
         if same.all():
             return np.asarray(same)
         moved = np.array([graph.values(x, RandomRounding(eps, seed)) for seed in range(DRAWS)])
         spread = np.max(np.abs(moved - ours), axis=0)
-        same |= np.abs(ours - found) <= FACTOR * spread + ULPS * eps * size
+        same |= np.abs(ours - theirs) <= FACTOR * spread + ULPS * eps * size
         # Rounding decides whether the value is a number: at the edge of a domain, or of float64.
         unsure = np.isfinite(moved).any(axis=0) & ~np.isfinite(moved).all(axis=0)
-        same |= unsure & ~(np.isfinite(ours) & np.isfinite(found))
+        same |= unsure & ~(np.isfinite(ours) & np.isfinite(theirs))
     return np.asarray(same)
 
 
 def require_same_slope(
-    graph: Function, code: Code, x: Array, moving: int, found: NDArray[Any]
+    graph: Function, code: Code, x: Array, moving: int, value: NDArray[Any]
 ) -> None:
     """Raise an error unless a graph changes with its inputs as its code does.
 
@@ -188,7 +188,7 @@ def require_same_slope(
         As for `require_same`.
     moving : int
         How many of the first elements of `x` move; the others are constants of the code.
-    found : ndarray (m,)
+    value : ndarray (m,)
         The value of the code at `x`.
 
     Raises
@@ -207,13 +207,13 @@ def require_same_slope(
                 theirs = code.flat(near)
         except Exception:  # the point may be outside of the domain of the code
             return
-        if theirs.shape != found.shape:
+        if theirs.shape != value.shape:
             return
         with np.errstate(all="ignore"):
-            by_code, by_graph = theirs - found, graph.values(near) - ours
-            room = SLOPE * np.fmax(np.abs(by_code), np.abs(by_graph))
-            room = room + 2.0**-36 * np.fmax(np.abs(found), 2.0**-1000)
-            wrong = (np.abs(by_code - by_graph) > room) & np.isfinite(by_code - by_graph)
+            by_code, by_graph = theirs - value, graph.values(near) - ours
+            tolerance = SLOPE * np.fmax(np.abs(by_code), np.abs(by_graph))
+            tolerance = tolerance + 2.0**-36 * np.fmax(np.abs(value), 2.0**-1000)
+            wrong = (np.abs(by_code - by_graph) > tolerance) & np.isfinite(by_code - by_graph)
         if not wrong.any():
             return
         differences.append((wrong, by_code, by_graph))

@@ -194,8 +194,8 @@ class AlikeTerms:
     def _follows(self, form: tuple[str, ...], begin: int) -> bool:
         """Whether a term of a form begins at a position, which is -1 for none."""
         *before, last = form
-        found = _ELEMENT.split(self.parser.text[begin : begin + _LONGEST], len(form) // 2)
-        return begin >= 0 and found[:-1] == before and found[-1].startswith(last)
+        pieces = _ELEMENT.split(self.parser.text[begin : begin + _LONGEST], len(form) // 2)
+        return begin >= 0 and pieces[:-1] == before and pieces[-1].startswith(last)
 
     def _bound(self, form: tuple[str, ...]) -> tuple[_Template, list[int]] | None:
         """Return a form's template and the nodes of its slots; None where there is none.

@@ -243,10 +243,10 @@ def _last(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
 
 
 def _put_along(nodes: Sequence[Node], static: Statics) -> Any:
-    given = static.integers or ()
-    if len(given) != 2:
+    integers = static.integers or ()
+    if len(integers) != 2:
         raise ShapeError("put_along takes an axis and its size, as in put_along(x, i, [0, 4])")
-    return placing.put_along(nodes[0], nodes[1], given[0], given[1])
+    return placing.put_along(nodes[0], nodes[1], integers[0], integers[1])
 
 
 def _taken(nodes: Sequence[Node], static: Statics) -> Any:

@@ -69,8 +69,8 @@ def stray(text: str, start: int) -> ParseError:
     code = ord(character)
     category = unicodedata.category(character)
     if category[0] == "C":
-        known = _CONTROLS.get(code) or unicodedata.name(character, "").lower()
-        message = f"control character U+{code:04X}" + (f" ({known})" if known else "")
+        label = _CONTROLS.get(code) or unicodedata.name(character, "").lower()
+        message = f"control character U+{code:04X}" + (f" ({label})" if label else "")
         return ParseError(message, text=text, span=(start, start + 1), hint="remove it")
     name = "" if code < 128 else f" ({unicodedata.name(character, 'unnamed').lower()})"
     quoted = f'"{character}"' if character == "'" else f"'{character}'"

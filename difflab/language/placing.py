@@ -118,11 +118,11 @@ def listed(parts: Sequence[Node]) -> Node:
 def indexed(builder: Builder, node: int, key: IndexKey, span: tuple[int, int]) -> int:
     """Return a value indexed by a key: an element of a list, the value itself, or an operation."""
     shape = builder.shape(node)
-    (place, *more) = key
-    if isinstance(place, int) and not more:
+    (entry, *more) = key
+    if isinstance(entry, int) and not more:
         if builder.primitive(node) is rows.pack:  # a list of scalars: the language makes no other
-            return builder.args[builder.starts[node] + place]
-        return builder.element(node, place, span)
+            return builder.args[builder.starts[node] + entry]
+        return builder.element(node, entry, span)
     if key == tuple((0, size, 1) for size in shape):
         return node
     return builder.emit(rows.index, (node,), (("key", key), ("rank", len(shape))), span)
@@ -199,8 +199,8 @@ def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> 
             "scatter needs a place after every argument", hint="write scatter(x at [0], [3])"
         )
     keys = tuple([_key(key, shape, part) for part, key in zip(parts, places, strict=True)])
-    numbers = len(shape) == 1 and not any(part.shape for part in parts)
-    if numbers and len(set(keys)) < len(keys):
+    scalars = len(shape) == 1 and not any(part.shape for part in parts)
+    if scalars and len(set(keys)) < len(keys):
         raise ShapeError("scatter has two numbers for one place", hint="add them up before")
     node: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
     return node
@@ -279,13 +279,13 @@ def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
         keys = [resolved(key, (length,)) for key in places]
     except ValueError as error:
         raise ShapeError(str(error)) from None
-    taken = np.zeros(length, dtype=int)
+    counts = np.zeros(length, dtype=int)
     sizes = []
     for (entry,) in keys:
         chosen = slice(*entry) if isinstance(entry, tuple) else slice(entry, entry + 1)
-        taken[chosen] += 1
-        sizes.append(math.prod(taken[chosen].shape))
-    if sizes != [part.shape[-1] for part in parts] or not np.all(taken == 1):
+        counts[chosen] += 1
+        sizes.append(math.prod(counts[chosen].shape))
+    if sizes != [part.shape[-1] for part in parts] or not np.all(counts == 1):
         raise ShapeError(
             "sum_in_order needs a place for every term after each argument",
             hint="write sum_in_order(x at [::2], y at [1::2])",

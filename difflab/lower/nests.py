@@ -179,9 +179,9 @@ class View(NamedTuple):
                 picked += [next(axes) for _ in range(whole)]
             elif isinstance(entry, tuple):
                 size, step = next(axes)
-                places = range(size)[slice(*entry)]
-                offset += places.start * step if places else 0
-                picked.append((len(places), places.step * step))
+                indices = range(size)[slice(*entry)]
+                offset += indices.start * step if indices else 0
+                picked.append((len(indices), indices.step * step))
             else:
                 size, step = next(axes)
                 if not -size <= entry < size:
@@ -213,11 +213,11 @@ class View(NamedTuple):
         if 0 in wanted:
             return self._of(0, contiguous(wanted), wanted)
         left = [(n, s) for n, s in zip(self.shape, self.ref.strides, strict=True) if n != 1]
-        found: list[int] = []
+        strides: list[int] = []
         size, step = 1, 1  # elements of an evenly spaced stretch that are not assigned yet
         for n in reversed(wanted):
             if n == 1:
-                found.append(step)
+                strides.append(step)
                 continue
             if size == 1 and left:
                 size, step = left.pop()
@@ -225,9 +225,9 @@ class View(NamedTuple):
                 size *= left.pop()[0]
             if size % n:
                 return None
-            found.append(step)
+            strides.append(step)
             size, step = size // n, step * n
-        return self._of(0, found[::-1], wanted)
+        return self._of(0, strides[::-1], wanted)
 
 
 # --- instructions --------------------------------------------------------------------------------

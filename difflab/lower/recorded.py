@@ -132,12 +132,12 @@ def recorded(row: Primitive) -> Function | None:
         if len(names) != row.arity or any(each.startswith("_") for each in names):
             names = [f"x{k + 1}" for k in range(row.arity or 0)]
         with np.errstate(all="ignore"):
-            found = trace(compute, *(0.0 for _ in range(row.arity or 0)))
+            function = trace(compute, *(0.0 for _ in range(row.arity or 0)))
     except (DifflabError, ArithmeticError, AttributeError, TypeError, ValueError):
         return None
-    if row in found.graph.primitives:
+    if row in function.graph.primitives:
         return None
-    return _simplified(found)
+    return _simplified(function)
 
 
 @cache
@@ -154,9 +154,9 @@ def _of_order(row: Primitive, orders: tuple[float, ...]) -> Primitive:
     compute.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [inspect.Parameter("xp", inspect.Parameter.POSITIONAL_ONLY), *parameters]
     )
-    written = "_".join(f"{order:g}" for order in orders).replace("-", "minus_")
+    suffix = "_".join(f"{order:g}" for order in orders).replace("-", "minus_")
     return Primitive(
-        name=f"{row.name}_{re.sub(NO_WORD, '_', written)}",
+        name=f"{row.name}_{re.sub(NO_WORD, '_', suffix)}",
         kernel=lambda xp, *args: row.computer(xp)(*orders, *args),
         portable=compute if callable(kernel) else None,
         rule=elementwise(*[None] * rest),
@@ -168,8 +168,8 @@ def of_constant_orders(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
     """Return the function of one order, where that is a constant."""
-    known = [builder.number(arg) for arg in args[: row.orders]]
-    orders = tuple([float(order) for order in known if order is not None])
+    constants = [builder.number(arg) for arg in args[: row.orders]]
+    orders = tuple([float(order) for order in constants if order is not None])
     if not orders or len(orders) < row.orders:
         return None
     return builder.emit(_of_order(row, orders), args[row.orders :])

@@ -166,7 +166,7 @@ class _CustomProbe:
             def slope(x: Any, index: int = index) -> Any:
                 return self.pulled(self._moved(index, x))[index]
 
-            where = f"{self.call.name}.backward, argument {self.call.places[index] + 1}"
+            where = f"{self.call.name}.backward, argument {self.call.holes[index] + 1}"
             _check(where, product, slope, self.point[index], allowed)
 
     def check_jvp(self, allowed: dict[str, float]) -> None:

@@ -98,7 +98,7 @@ def _kept(function: Function, late: NDArray[np.bool_]) -> list[int]:
     """Return the early values that are worth keeping, in order."""
     graph = function.graph
     asked = set(_asked(function, late))
-    numbers = ~graph.matching(lambda row: row.boolean or row.holds is not None)
+    numeric = ~graph.matching(lambda row: row.boolean or row.holds is not None)
     cost = [0] * len(graph)
     kept = []
     for node, (_, args) in enumerate(graph.rows()):
@@ -106,7 +106,7 @@ def _kept(function: Function, late: NDArray[np.bool_]) -> list[int]:
             continue
         cost[node] = node_arithmetic(graph, node) + sum([cost[arg] for arg in set(args)])
         saved = max(math.prod(graph.shape(node)), 1) * WORTH_KEEPING
-        if node in asked and numbers[node] and cost[node] >= saved:
+        if node in asked and numeric[node] and cost[node] >= saved:
             cost[node] = 0
             kept.append(node)
     return kept
@@ -225,13 +225,13 @@ class Backward:
         self.read = list(compress(range(end), parts.reads))
         self.bars = dict(zip(sources, self.rest.outputs, strict=True))
         graph = self.rest.graph
-        found = {k: products_in(graph, node) for k, node in self.bars.items() if k >= end}
-        self.products = {k: pairs for k, pairs in found.items() if pairs}
-        self.summed = [k for k in found if k not in self.products]
-        factors = [factor.node for pairs in found.values() for pair in pairs for factor in pair]
-        given = set(self._looped)
+        products = {k: products_in(graph, node) for k, node in self.bars.items() if k >= end}
+        self.products = {k: pairs for k, pairs in products.items() if pairs}
+        self.summed = [k for k in products if k not in self.products]
+        factors = [factor.node for pairs in products.values() for pair in pairs for factor in pair]
+        looped = set(self._looped)
         arrays = [node for k, node in self.bars.items() if c <= k < end]
-        self.results = list(dict.fromkeys([*arrays, *(n for n in factors if n not in given)]))
+        self.results = list(dict.fromkeys([*arrays, *(n for n in factors if n not in looped)]))
 
     @cached_property
     def _looped(self) -> list[int]:
@@ -270,23 +270,23 @@ class Backward:
             read |= dict(zip([*self._looped, *constants], nodes[carried:], strict=True))
             absent = zeros(nodes[0].builder, step.input_shapes)  # what the step does not read
             pairs = zip(rest.input_nodes, absent, strict=True)
-            found = inlined(step, [read.get(node, zero) for node, zero in pairs])
-            totals = [one + other for one, other in zip(nodes[c:carried], found[c:], strict=False)]
-            return [*found[:c], *totals, *found[carried:]]
+            after = inlined(step, [read.get(node, zero) for node, zero in pairs])
+            totals = [one + other for one, other in zip(nodes[c:carried], after[c:], strict=False)]
+            return [*after[:c], *totals, *after[carried:]]
 
         inputs = [*bars, *sums, *self._looped, *constants]
         body = composed(back, [rest.graph.shape(node) for node in inputs])
         return Loop(body, carried, len(self._looped), loop.steps, not loop.reverse)
 
-    def cotangents(self, found: Sequence[Node], looped: Sequence[Node]) -> list[Node | None]:
+    def cotangents(self, results: Sequence[Node], looped: Sequence[Node]) -> list[Node | None]:
         """Return the arguments' cotangents from the results of `sweep` and its operands."""
         c, end = self.loop.carries, self.loop.carries + self.loop.arrays
         carried = c + len(self.summed)
         stacks = dict(zip(self._looped, looped, strict=True))
-        stacks |= dict(zip(self.results, found[carried:], strict=True))
-        bars: dict[int, Node] = dict(enumerate(found[:c]))
+        stacks |= dict(zip(self.results, results[carried:], strict=True))
+        bars: dict[int, Node] = dict(enumerate(results[:c]))
         bars |= {k: stacks[node] for k, node in self.bars.items() if c <= k < end}
-        bars |= dict(zip(self.summed, found[c:carried], strict=True))
+        bars |= dict(zip(self.summed, results[c:carried], strict=True))
         for k, pairs in self.products.items():
             bars[k] = sum(product_of((a, b), stacks[a.node], stacks[b.node]) for a, b in pairs)
         return [bars.get(k) for k in range(len(self.loop.body.inputs))]

@@ -59,9 +59,9 @@ def traced_checkpoint(
     InputError
         More than `MOST_NESTED` checkpoints, or loops in them, are inside each other.
     """
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Node)]
-    call, returned = called_on(function, leaves, structure, places)
-    nodes = [leaves[place] for place in places]
+    indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Node)]
+    call, returned = called_on(function, leaves, structure, indices)
+    nodes = [leaves[index] for index in indices]
     with _nested():
         run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
         _check_depth(_around.get() + _depth(run.function))
@@ -71,15 +71,15 @@ def traced_checkpoint(
     kept = run.derived(_kept, policy)
     whole = Checkpoint(with_values(run.function, kept) if kept else run.function, len(kept))
     outputs = iter(appended(whole, [*nodes, *run.captured]))
-    found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
-    return unflatten(tree, found)
+    values = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
+    return unflatten(tree, values)
 
 
 def called_on(
     function: Callable[[Any], Any],
     leaves: Sequence[Any],
     structure: Structure,
-    places: Sequence[int],
+    indices: Sequence[int],
 ) -> tuple[Callable[[list[Node]], list[Node]], list[tuple[list[Any], Structure]]]:
     """Return a function of the leaves at some indices, and a list for the whole results.
 
@@ -89,8 +89,8 @@ def called_on(
 
     def call(nodes: list[Node]) -> list[Node]:
         filled = list(leaves)
-        for place, node in zip(places, nodes, strict=True):
-            filled[place] = node
+        for index, node in zip(indices, nodes, strict=True):
+            filled[index] = node
         returned.append(flatten(function(unflatten(structure, filled))))
         return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
 
@@ -129,8 +129,8 @@ def _depth(function: Function) -> int:
         held = [row.holds for row in function.graph.primitives if row.holds is not None]
         inner = [each for control in held for each in control.functions]
         cache["held depth"] = 1 + max(map(_depth, inner)) if inner else 0
-    found: int = cache["held depth"]
-    return found
+    depth: int = cache["held depth"]
+    return depth
 
 
 def _like(output: Node, result: Node) -> Any:
@@ -140,9 +140,9 @@ def _like(output: Node, result: Node) -> Any:
 
 def _jvp(checkpoint: Checkpoint, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
     """Return the tangents of the outputs: a checkpoint of the tangent map."""
-    moving = [place for place, dot in enumerate(dots) if dot.builder.number(dot.id) != 0]
+    moving = [index for index, dot in enumerate(dots) if dot.builder.number(dot.id) != 0]
     push = tangents_of(checkpoint.function, moving)
-    return appended(Checkpoint(push), [*args, *(dots[place] for place in moving)])
+    return appended(Checkpoint(push), [*args, *(dots[index] for index in moving)])
 
 
 def _vjp(
@@ -151,15 +151,15 @@ def _vjp(
     """Return the cotangents of the arguments, from values that are computed again."""
     shapes, single = checkpoint.output_shapes, checkpoint.single
     results = len(shapes) - checkpoint.kept
-    sources = [place for place, flows in enumerate(wanted) if flows]
+    sources = [index for index, flows in enumerate(wanted) if flows]
     # In first derivatives nothing flows to the kept values: zeros would be multiplied by slopes.
     reached = _reached(y_bar, shapes) if checkpoint.kept else range(len(shapes))
     back = backward_from(checkpoint.function, results, sources, reached)
     bars = unpacked(y_bar, shapes, single)
     kept = unpacked(y, shapes, single)[results:]
     cotangents = inlined(back, [*args, *kept, *(bars[k] for k in reached)])
-    found = dict(zip(sources, cotangents, strict=True))
-    return [found.get(place) for place in range(len(args))]
+    bar_of = dict(zip(sources, cotangents, strict=True))
+    return [bar_of.get(index) for index in range(len(args))]
 
 
 def _reached(y_bar: Node, shapes: Sequence[Shape]) -> list[int]:
@@ -195,8 +195,8 @@ def _workspace(checkpoint: Checkpoint) -> int:
     if "workspace" not in cache:
         results = 0 if checkpoint.single else 16 * function.m
         cache["workspace"] = max(peak_bytes(function), results)
-    found: int = cache["workspace"]
-    return found
+    workspace: int = cache["workspace"]
+    return workspace
 
 
 def _is_small(checkpoint: Checkpoint) -> bool:

@@ -63,8 +63,8 @@ def _unchanged(loop: Loop, values: Sequence[Any]) -> list[Node]:
     builder = next(value.builder for value in values if isinstance(value, Node))
     rest = zeros(builder, loop.output_shapes)
     carried = zip(values[: loop.carries], rest, strict=False)
-    found = [value if isinstance(value, Node) else zero + value for value, zero in carried]
-    return [*found, *rest[loop.carries :]]
+    carry = [value if isinstance(value, Node) else zero + value for value, zero in carried]
+    return [*carry, *rest[loop.carries :]]
 
 
 def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
@@ -94,22 +94,22 @@ def _vjp(
     looped = [*kept, *(args[k] for k in back.read if k >= c), *bars[c:]]
     sums = [loop.body.input_shapes[k] for k in back.summed]
     first = [*bars[:c], *zeros(y_bar.builder, sums)]
-    found = append_loop(back.sweep, [*first, *looped, *args[c + loop.arrays :]])
-    return back.cotangents(found, looped)
+    results = append_loop(back.sweep, [*first, *looped, *args[c + loop.arrays :]])
+    return back.cotangents(results, looped)
 
 
 def _batched(loop: Loop, size: int, args: list[Arg]) -> list[Node]:
     """Return the outputs of a stack of examples: one loop that carries stacks."""
     c, end = loop.carries, loop.carries + loop.arrays
-    mapped = [place < c or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    mapped = [index < c or is_mapped for index, (_, is_mapped) in enumerate(args)]
     body = batched(loop.body, mapped, size)
     values = [
         *stacks(size, args[:c]),
         *[with_axis_at(node, 0, 1) if is_mapped else node for node, is_mapped in args[c:end]],
         *[node for node, _ in args[end:]],
     ]
-    found = append_loop(Loop(body, c, loop.arrays, loop.steps, loop.reverse), values)
-    return [*found[:c], *[with_axis_at(stack, 1, 0) for stack in found[c:]]]
+    outputs = append_loop(Loop(body, c, loop.arrays, loop.steps, loop.reverse), values)
+    return [*outputs[:c], *[with_axis_at(stack, 1, 0) for stack in outputs[c:]]]
 
 
 def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], list[Node]]:
@@ -125,8 +125,8 @@ def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], li
 
 
 def _unrolls(loop: Loop) -> bool:
-    turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
-    return loop.steps * turn <= MOST_UNROLLED
+    size = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
+    return loop.steps * size <= MOST_UNROLLED
 
 
 RULES[Loop] = Rules(_jvp, _vjp, _batched, unrolls=_unrolls, selective=True)
@@ -200,9 +200,9 @@ def scan(
     steps = _length(leaves, length)
     call = _Step(f, flatten(init)[1])
     if not is_traced([*leaves, *flatten(init)[0]]):
-        found = _in_python(call, init, leaves, structure, steps, reverse)
-        if found is not None:
-            return found
+        result = _in_python(call, init, leaves, structure, steps, reverse)
+        if result is not None:
+            return result
     return _as_a_node(call, init, leaves, structure, steps, reverse)
 
 
@@ -266,9 +266,9 @@ def _length(leaves: Sequence[Any], length: int | None) -> int:
     if None in sizes:
         raise InputError("scan loops over the first axis of arrays, and xs has a scalar")
     if len(sizes) != 1:
-        found = " and ".join(map(str, sorted(sizes))) or "nothing"  # type: ignore[type-var]
+        shown = " and ".join(map(str, sorted(sizes))) or "nothing"  # type: ignore[type-var]
         raise InputError(
-            f"scan cannot tell the number of steps: {found} given",
+            f"scan cannot tell the number of steps: {shown} given",
             hint="the arrays of xs have first axes of one size, which is the length",
         )
     (steps,) = sizes
@@ -286,15 +286,15 @@ class _Step:
 
     def __call__(self, carry: Any, x: Any) -> tuple[list[Any], Any]:
         """Return the leaves of the next carry, checked, and the results."""
-        found = self.f(carry, x)
-        if not isinstance(found, tuple) or len(found) != 2:
+        pair = self.f(carry, x)
+        if not isinstance(pair, tuple) or len(pair) != 2:
             raise InputError("the step of scan returns a pair (carry, y)")
-        leaves, structure = flatten(found[0])
+        leaves, structure = flatten(pair[0])
         if structure != self.carry:
             raise ShapeError(
                 f"the carry of scan changes its structure from {self.carry} to {structure}"
             )
-        return leaves, found[1]
+        return leaves, pair[1]
 
 
 def _in_python(
@@ -345,8 +345,8 @@ def _as_a_node(
     loop = Loop(recording.function, len(first), len(leaves), steps, reverse)
     values = [*first, *leaves, *recording.captured]
     if is_traced(values):
-        found: Sequence[Any] = append_loop(loop, values)
+        outputs: Sequence[Any] = append_loop(loop, values)
     else:  # there are no steps
-        found = loop.run(ArrayInterpreter(), values, ())
-    last, ys = unflatten(recording.structure, found)
+        outputs = loop.run(ArrayInterpreter(), values, ())
+    last, ys = unflatten(recording.structure, outputs)
     return unflatten(call.carry, last), ys

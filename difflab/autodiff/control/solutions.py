@@ -75,7 +75,7 @@ class _Mapped(Rule):
     outputs: int
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
-        flags = [True] * self.outputs, self.mapped, [self.mapped[place] for place in moving]
+        flags = [True] * self.outputs, self.mapped, [self.mapped[index] for index in moving]
         return batched(
             self.rule.pushed(moving), [flag for part in flags for flag in part], self.size
         )
@@ -84,11 +84,11 @@ class _Mapped(Rule):
         stacked = [True] * self.outputs
         flags = [*stacked, *self.mapped, *stacked]
         one = batched(self.rule.pulled(wanted), flags, self.size)
-        alike = [not self.mapped[place] for place in wanted]
+        alike = [not self.mapped[index] for index in wanted]
 
         def summed(nodes: list[Node]) -> list[Node]:
-            found = zip(inlined(one, nodes), alike, strict=True)
-            return [np.sum(bars, axis=0) if same else bars for bars, same in found]
+            pairs = zip(inlined(one, nodes), alike, strict=True)
+            return [np.sum(bars, axis=0) if same else bars for bars, same in pairs]
 
         return composed(summed, one.input_shapes)
 
@@ -97,18 +97,18 @@ def _jvp(held: Solution, dots: Sequence[Node], y: Node, *args: Node) -> list[Nod
     """Return the tangents of the outputs."""
     moving = tuple([k for k, dot in enumerate(dots) if dot.builder.number(dot.id) != 0])
     outputs = unpacked(y, held.output_shapes, held.single)
-    return inlined(held.rule.pushed(moving), [*outputs, *args, *(dots[place] for place in moving)])
+    return inlined(held.rule.pushed(moving), [*outputs, *args, *(dots[index] for index in moving)])
 
 
 def _vjp(
     held: Solution, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
 ) -> list[Node | None]:
     """Return the cotangents of the arguments."""
-    places = tuple([place for place, flows in enumerate(wanted) if flows])
+    indices = tuple([index for index, flows in enumerate(wanted) if flows])
     outputs, bars = (unpacked(whole, held.output_shapes, held.single) for whole in (y, y_bar))
-    found = inlined(held.rule.pulled(places), [*outputs, *args, *bars])
-    by_place = dict(zip(places, found, strict=True))
-    return [by_place.get(place) for place in range(len(args))]
+    cotangents = inlined(held.rule.pulled(indices), [*outputs, *args, *bars])
+    by_index = dict(zip(indices, cotangents, strict=True))
+    return [by_index.get(index) for index in range(len(args))]
 
 
 def _batched(held: Solution, size: int, args: list[Arg]) -> list[Node]:

@@ -71,8 +71,8 @@ def _known_sweep(test: Contents, body: Contents) -> WhileLoopVjp:
 
 def _jvp(loop: WhileLoop, dots: Sequence[Node], y: Node, *args: Node) -> list[Node]:
     """Return the tangents of the value: a loop that carries the tangents as well."""
-    found = appended(_with_tangents(loop), _merged(loop, args, dots))
-    return found[len(loop.output_shapes) :]
+    outputs = appended(_with_tangents(loop), _merged(loop, args, dots))
+    return outputs[len(loop.output_shapes) :]
 
 
 def _vjp(loop: WhileLoop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
@@ -99,14 +99,14 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
     values = _merged(loop, args[:split], unpacked(y_bar, sweep.output_shapes))
     pushed = appended(wide, values)[len(loop.output_shapes) :]
     nothing = zeros(y_bar.builder, loop.output_shapes)
-    found = appended(_sweep(wide), [*values, *nothing, *args[split:]])
-    return [*_values_of(loop, found), *pushed]
+    outputs = appended(_sweep(wide), [*values, *nothing, *args[split:]])
+    return [*_values_of(loop, outputs), *pushed]
 
 
 def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
     """Return the last values of a stack of examples: one loop, until no example goes on."""
     count = len(loop.output_shapes)
-    mapped = [place < count or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    mapped = [index < count or is_mapped for index, (_, is_mapped) in enumerate(args)]
     values = [*stacks(size, args[:count]), *[node for node, _ in args[count:]]]
     return appended(_of_stacks(loop, mapped, size), values)
 
@@ -141,9 +141,9 @@ def _back(loop: WhileLoop) -> Function:
     def step(nodes: list[Node]) -> list[Node]:
         bars, sums = nodes[:count], nodes[count : count + constants]
         values = nodes[count + constants :]
-        found = inlined(pull, [*values, *bars])
-        totals = [one + other for one, other in zip(sums, found[count:], strict=True)]
-        return [*found[:count], *totals]
+        outputs = inlined(pull, [*values, *bars])
+        totals = [one + other for one, other in zip(sums, outputs[count:], strict=True)]
+        return [*outputs[:count], *totals]
 
     return composed(step, [*loop.input_shapes, *loop.input_shapes])
 
@@ -230,17 +230,17 @@ class PlainLoop:
         ShapeError
             It has another structure.
         """
-        leaves, found = flatten(tree)
-        if found != self.structure:
+        leaves, actual = flatten(tree)
+        if actual != self.structure:
             raise ShapeError(
-                f"the value of while_loop changes its structure from {self.structure} to {found}"
+                f"the value of while_loop changes its structure from {self.structure} to {actual}"
             )
         return leaves
 
     def stepped(self, tree: Any, most: int) -> tuple[Any, State]:
         """Run some steps on concrete values; return the value and the state of the loop."""
         cond_fun, body_fun = self.cond_fun, self.body_fun
-        kind, known = _plain_types(tree)
+        kind, kinds = _plain_types(tree)
         shapes, sized = self.shapes, any(self.shapes)
         for _ in range(most):
             going = cond_fun(tree)
@@ -249,7 +249,7 @@ class PlainLoop:
             if not going:
                 return tree, "over"
             tree = body_fun(tree)
-            if type(tree) is kind and (kind is not tuple or [*map(type, tree)] == known):
+            if type(tree) is kind and (kind is not tuple or [*map(type, tree)] == kinds):
                 # Most steps: only shapes of arrays can have changed.
                 if sized:
                     leaves = [*tree] if kind is tuple else [tree]
@@ -258,7 +258,7 @@ class PlainLoop:
             leaves = self.leaves_of(tree)
             if is_traced(leaves):
                 return tree, "traced"
-            kind, known = _plain_types(tree)
+            kind, kinds = _plain_types(tree)
             require_equal_shapes(shapes, shapes_of(leaves), "value of while_loop")
         return tree, "running"
 
@@ -320,14 +320,14 @@ def recorded_loop(loop: PlainLoop) -> tuple[WhileLoop, list[Any]]:
     require_equal_shapes(shapes, step.function.output_shapes, "value of while_loop")
     count = len(shapes)
     captured = {_key(value): value for value in [*test.captured, *step.captured]}
-    places = {key: count + place for place, key in enumerate(captured)}
+    positions = {key: count + index for index, key in enumerate(captured)}
     wide = [*shapes, *shapes_of(list(captured.values()))]
 
     def widened(recording: Recording) -> Function:
-        own = [places[_key(value)] for value in recording.captured]
+        own = [positions[_key(value)] for value in recording.captured]
         return composed(
             lambda nodes: inlined(
-                recording.function, [*nodes[:count], *(nodes[place] for place in own)]
+                recording.function, [*nodes[:count], *(nodes[index] for index in own)]
             ),
             wide,
         )

@@ -260,13 +260,13 @@ def read_until(graph: Graph, outputs: Sequence[int], kept: Sequence[int]) -> NDA
 
 
 def _seeds(
-    sweep: Sweep, numbers: Sequence[int], names: Sequence[str], suffix: str
+    sweep: Sweep, nodes: Sequence[int], names: Sequence[str], suffix: str
 ) -> tuple[list[Node], dict[int, Node]]:
     """Return a new input for each of some nodes, and the seed of each: their sum for equal ones."""
-    shapes = [sweep.graph.shape(number) for number in numbers]
+    shapes = [sweep.graph.shape(number) for number in nodes]
     seeds = fresh_inputs(sweep, names, shapes, suffix)
     totals: dict[int, Node] = {}
-    for number, seed in zip(numbers, seeds, strict=True):
+    for number, seed in zip(nodes, seeds, strict=True):
         totals[number] = totals[number] + seed if number in totals else seed
     return seeds, totals
 

@@ -114,7 +114,7 @@ def _stacked(parts: Sequence[Node]) -> Node:
     """Return values of one shape along a new leading axis."""
     shape = parts[0].shape
     rest = tuple((0, size, 1) for size in shape)
-    keys = tuple((place, *rest) for place in range(len(parts)))
+    keys = tuple((index, *rest) for index in range(len(parts)))
     result: Node = scatter(*parts, keys=keys, shape=(len(parts), *shape))
     return result
 

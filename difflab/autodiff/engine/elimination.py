@@ -85,11 +85,11 @@ def _linearised(
     for node in range(len(active) - 1, -1, -1):
         if not wanted[node] or node in columns:
             continue
-        found = _partials(sweep, node, active)
-        if found is None:
+        partials = _partials(sweep, node, active)
+        if partials is None:
             return None
-        edges[node] = found
-        for arg in found:
+        edges[node] = partials
+        for arg in partials:
             wanted[arg] = 1
     return edges
 
@@ -164,7 +164,7 @@ def _by_column(
     builder: Builder, sources: Mapping[int, Masked], columns: Mapping[int, int]
 ) -> dict[int, Masked]:
     """Return the edges from inputs by their column; several nodes may be the same number."""
-    found: dict[int, list[Masked]] = {}
+    grouped: dict[int, list[Masked]] = {}
     for source, part in sources.items():
-        found.setdefault(columns[source], []).append(part)
-    return {column: accumulate(builder, parts) for column, parts in found.items()}
+        grouped.setdefault(columns[source], []).append(part)
+    return {column: accumulate(builder, parts) for column, parts in grouped.items()}

@@ -75,12 +75,12 @@ def _operations(trial_entries: tuple[Sweep, Node]) -> int:
     return operation_count(derived(*trial_entries, "trial", fewest=True))
 
 
-def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
+def derived(sweep: Sweep, derivative: Node, name: str, *, fewest: bool) -> Function:
     """Freeze a derivative; where it shall have the fewest operations, powers of two go last."""
-    whole = function_of(sweep, [found], [name])
+    whole = function_of(sweep, [derivative], [name])
     if not fewest:
         return whole
-    kept = sweep.builder.graph().numbers_after([found.id])[: len(sweep.graph)]
+    kept = sweep.builder.graph().numbers_after([derivative.id])[: len(sweep.graph)]
     return doubled_last(whole, int((kept >= 0).sum()))
 
 
@@ -96,8 +96,8 @@ def last_output_of(function: Function, positions: Iterable[int], shape: Shape) -
     """Return a function whose last output consists of some elements of its last output."""
     sweep = Sweep(function)
     *others, last = function.outputs
-    known = element_origins(sweep.builder, [last])
-    flat = packed(sweep, [number_at(sweep, *known[k]) for k in positions])
+    origins = element_origins(sweep.builder, [last])
+    flat = packed(sweep, [number_at(sweep, *origins[k]) for k in positions])
     whole: Node = reshape(flat, shape=shape, rank=1)
     return function_of(sweep, [*map(sweep.node, others), whole], function.output_names)
 
@@ -164,7 +164,7 @@ def _numbers(sweep: Sweep, tangents: dict[int, Node], origins: list[ElementPosit
             continue
         if number not in parts_of:
             whole = spread(dot, sweep.builder.shape(number))
-            found = element_origins(sweep.builder, [whole.id])
-            parts_of[number] = dict(zip(element_indices(whole.shape), found, strict=True))
+            positions = element_origins(sweep.builder, [whole.id])
+            parts_of[number] = dict(zip(element_indices(whole.shape), positions, strict=True))
         numbers.append(number_at(sweep, *parts_of[number][key]))
     return numbers

@@ -139,11 +139,11 @@ def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
 
 def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     """Return the mask of a sum, which holds where that of any term does."""
-    known = [mask for mask in masks if mask is not None]
-    if len(known) < len(masks):
+    present = [mask for mask in masks if mask is not None]
+    if len(present) < len(masks):
         return None
-    union = known[0]
-    for mask in known[1:]:
+    union = present[0]
+    for mask in present[1:]:
         union = writer.emit(logical_or, (union, mask))
     return union
 
@@ -154,11 +154,11 @@ def _gathered(writer: DerivativeWriter, terms: list[Masked]) -> Masked:
     for term in terms:
         if term.element is not None:
             key, shape = term.element
-            found = [(key, Masked(term.value, negated=term.negated))]
+            pairs = [(key, Masked(term.value, negated=term.negated))]
         else:
             keys, shape = writer.params(term.value)["keys"], writer.shape(term.value)
-            found = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
-        for key, part in found:
+            pairs = list(zip(keys, map(Masked, writer.arguments(term.value)), strict=True))
+        for key, part in pairs:
             parts[key] = accumulate(writer, [parts[key], part]) if key in parts else part
     values = tuple([resolved(writer, part) for part in parts.values()])
     params = (("keys", tuple(parts)), ("shape", shape))

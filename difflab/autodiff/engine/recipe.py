@@ -89,10 +89,10 @@ class Recipe:
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""
-        found = self.bound.get(xp)
-        if found is None:
-            found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
-        return found
+        steps = self.bound.get(xp)
+        if steps is None:
+            steps = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
+        return steps
 
     def run(self, slots: list[Any], xp: ModuleType | None) -> Any:
         """Return the result; `slots` are the inputs."""
@@ -141,8 +141,8 @@ def template(rule_map: Callable[..., Any], arity: int, exponent: Number | None =
 
     It is simplified, also for an `exponent`, the number that the last argument is.
     """
-    known = {} if exponent is None else {arity + 1: exponent}
-    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2), known, simplify=True))
+    constants = {} if exponent is None else {arity + 1: exponent}
+    return recipe_of(recorded_rule(rule_map, ((),) * (arity + 2), constants, simplify=True))
 
 
 def recorded_rule(

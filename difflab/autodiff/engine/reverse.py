@@ -36,11 +36,11 @@ def cotangents(
     sweep: Sweep, seeds: Mapping[int, Node], sources: Sequence[int], *, alone: bool = False
 ) -> list[Node]:
     """Return the cotangents of `sources`, of their shapes; zeros where no seed depends on them."""
-    found, builder = {}, sweep.builder
+    bars, builder = {}, sweep.builder
     for number, bar in pull_back(sweep, seeds, sources).items():
         sweep.at(number)
-        found[number] = Node(builder, resolved(builder, bar))
-    return filled(sweep, found, sources, alone=alone)
+        bars[number] = Node(builder, resolved(builder, bar))
+    return filled(sweep, bars, sources, alone=alone)
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Masked]:
@@ -69,7 +69,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if number < len(active) and active[number]
         if (start := sweep.seeded(seed.id)) is not None
     }
-    found: dict[int, Masked] = {}
+    bars: dict[int, Masked] = {}
     # The last node comes first; a heap, since one output of many may need few nodes of the graph.
     order = [-number for number in arriving]
     heapify(order)
@@ -86,17 +86,17 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if y_bar.element is not None or (y_bar.negated and number in wanted):
             y_bar = Masked(resolved(builder, y_bar))
         if number in wanted:
-            found[number] = y_bar
+            bars[number] = y_bar
         for arg, part in _contributions(sweep, number, y_bar, active):
-            known = arriving.get(arg)
-            if known is None:
+            earlier = arriving.get(arg)
+            if earlier is None:
                 arriving[arg] = [part]
                 heappush(order, -arg)
                 continue
-            known.append(part)
-            if sweep.joins and len(known) == 2:
-                _join(sweep, known)
-    return found
+            earlier.append(part)
+            if sweep.joins and len(earlier) == 2:
+                _join(sweep, earlier)
+    return bars
 
 
 def _join(sweep: Sweep, parts: list[Masked]) -> None:
@@ -120,7 +120,7 @@ def _contributions(
     if isinstance(rule, Custom):
         return list(pulled_all(sweep, number, rule, y_bar, active))
     pull = _PULLS[kind]
-    found: list[tuple[int, Masked]] = []
+    contributions: list[tuple[int, Masked]] = []
     args = sweep.args(number)
     for position, arg in enumerate(args):
         if not active[arg]:
@@ -130,8 +130,8 @@ def _contributions(
             continue
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
-        found.append((arg, part))
-    return found
+        contributions.append((arg, part))
+    return contributions
 
 
 def _by_argument(

@@ -69,8 +69,8 @@ def squares_once(function: Function) -> Function:
     powers = graph.starts[:-1][graph.applies(power)]
     twos = {node for node, (value, _) in graph.constants.items() if value == 2}
     pairs = zip(graph.args[powers].tolist(), graph.args[powers + 1].tolist(), strict=True)
-    written = any(base in products_of and exponent in twos for base, exponent in pairs)
-    return rewritten(function, _squared) if written else function
+    occurs = any(base in products_of and exponent in twos for base, exponent in pairs)
+    return rewritten(function, _squared) if occurs else function
 
 
 def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
@@ -105,8 +105,8 @@ def _candidates(graph: Graph) -> list[int]:
     first, second = (graph.args[graph.starts[products] + k] for k in range(2))
     even = graph.applies(power)[products] | (first == second)
     rooted = graph.applies(*ROOTS, *SCALES, *VIEWS)[first]
-    found: list[int] = products[even & rooted].tolist()
-    return found
+    candidates: list[int] = products[even & rooted].tolist()
+    return candidates
 
 
 class _Changes:
@@ -115,19 +115,19 @@ class _Changes:
     def __init__(self, graph: Graph, outputs: Sequence[int]) -> None:
         self.graph = graph
         self.uses = np.bincount(np.concatenate([graph.args, outputs]), minlength=len(graph))
-        self.found: dict[int, tuple[Primitive, Args, Params, int]] = {}
+        self.edits: dict[int, tuple[Primitive, Args, Params, int]] = {}
         self.constants = dict(graph.constants)
 
     def _put(
         self, node: int, row: Primitive, args: Args, params: Params = (), like: int | None = None
     ) -> None:
         shape = self.graph.shape_ids[node if like is None else like]
-        self.found[node] = (row, args, params, int(shape))
+        self.edits[node] = (row, args, params, int(shape))
 
     def square(self, node: int) -> None:
         """Replace an even power of a root, if this is one that can be replaced."""
         base, exponent = self.graph.arguments(node)[0], self._exponent(node)
-        if exponent is None or base in self.found:
+        if exponent is None or base in self.edits:
             return
         if self.graph.primitive(base) in ROOTS:
             self._square_root(node, base, exponent)
@@ -170,7 +170,7 @@ class _Changes:
 
     def _is_only_of(self, node: int, user: int) -> bool:
         """Whether only one operation uses a node, which is not replaced."""
-        return self.uses[node] == self.graph.arguments(user).count(node) and node not in self.found
+        return self.uses[node] == self.graph.arguments(user).count(node) and node not in self.edits
 
     def _params(self, node: int) -> Params:
         params: Params = self.graph.param_table[self.graph.param_ids[node]]
@@ -266,12 +266,12 @@ class _Changes:
         if self.uses[node] == 1:
             self.constants[source] = (type(self.constants[source][0])(half), None)
             return node
-        known = [
+        bases = [
             other
             for other, (value, _) in self.constants.items()
             if value == half and other < node == source
         ]
-        return known[0] if known else None
+        return bases[0] if bases else None
 
     def _square_of(self, root: int) -> tuple[Primitive, Args, Params] | None:
         """Return the square of a hypotenuse, a vector's norm or the root of a sum of squares."""
@@ -305,7 +305,7 @@ class _Changes:
 
     def applied(self) -> Graph:
         """Return the graph with the replacements."""
-        if not self.found:
+        if not self.edits:
             return self.graph
         graph = self.graph
         primitives, params = list(graph.primitives), list(graph.param_table)
@@ -313,10 +313,10 @@ class _Changes:
         shape_ids, sizes = graph.shape_ids.copy(), np.diff(graph.starts)
         pieces: list[Sequence[int] | NDArray[np.int32]] = []
         end = 0
-        for node in sorted(self.found):
-            row, args, given, shape_ids[node] = self.found[node]
+        for node in sorted(self.edits):
+            row, args, new_params, shape_ids[node] = self.edits[node]
             opcode[node] = FIRST_ROW + _position(primitives, row)
-            param_ids[node], sizes[node] = _position(params, given), len(args)
+            param_ids[node], sizes[node] = _position(params, new_params), len(args)
             pieces += [graph.args[end : graph.starts[node]], args]
             end = int(graph.starts[node + 1])
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(graph.starts.dtype)

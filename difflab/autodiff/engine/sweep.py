@@ -85,23 +85,23 @@ class Sweep:
             exponent, name = self.builder.constants.get(args[-1], (None, None))
             if name or exponent == -1:  # the sign of -x⁻² joins that of the cotangent
                 exponent = None
-        found = template(rule_map, len(args), exponent)
-        if found.passes and not part.clean:
+        recipe = template(rule_map, len(args), exponent)
+        if recipe.passes and not part.clean:
             return part
-        builder, multiple = self.builder, found.magnitude
+        builder, multiple = self.builder, recipe.magnitude
         if part.negated and multiple is None:
             part = Masked(resolved(builder, part))
         if part.mask is None and multiple is not None:
             value = multiple.stamp(builder, part.value, number, args)
-            if part.negated is not (multiple is found):
+            if part.negated is not (multiple is recipe):
                 return Masked(value)
             made = Masked(value, None, False, True)
             # The negative of a number or of a difference is one.
             return Masked(resolved(builder, made)) if builder.reducible[value] else made
-        value = found.stamp(builder, part.value, number, args)
+        value = recipe.stamp(builder, part.value, number, args)
         if part.mask is None:
             return Masked(value)
-        return self.zeros.stamped(found, value, part, [part.value, number, *args])
+        return self.zeros.stamped(recipe, value, part, [part.value, number, *args])
 
     def node(self, number: int) -> Node:
         """Return a node of the builder as a `Node`."""
@@ -140,17 +140,17 @@ def spread(node: Node, shape: tuple[int, ...]) -> Node:
 
 
 def filled(
-    sweep: Sweep, found: Mapping[int, Node], numbers: Sequence[int], *, alone: bool = False
+    sweep: Sweep, derivatives: Mapping[int, Node], nodes: Sequence[int], *, alone: bool = False
 ) -> list[Node]:
-    """Return tangents or cotangents of the shapes of nodes; zeros where none is found.
+    """Return tangents or cotangents of the shapes of nodes; zeros where there is none.
 
     Sweeps that are not `alone` append 0 in any case: the next ones, which may use it, find it.
     """
     builder, shape = sweep.builder, sweep.graph.shape
-    complete = alone and len(found) == len(numbers)
+    complete = alone and len(derivatives) == len(nodes)
     zero = -1 if complete else builder.constant(0)
-    ids = [found[number].id if number in found else zero for number in numbers]
-    pairs = zip(ids, map(shape, numbers), strict=True)
+    ids = [derivatives[number].id if number in derivatives else zero for number in nodes]
+    pairs = zip(ids, map(shape, nodes), strict=True)
     return [Node(builder, builder.spread(*pair)) for pair in pairs]
 
 
@@ -179,11 +179,11 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
 
     An array that only gathers scalars, as a gradient does, is split into those scalars.
     """
-    found: list[ElementPosition] = []
+    origins: list[ElementPosition] = []
     for node in nodes:
         row = builder.primitive(node)
         if row in _GATHERING:
-            found += element_origins(builder, builder.arguments(node))
+            origins += element_origins(builder, builder.arguments(node))
             continue
         shape = builder.shape(node)
         indices = element_indices(shape) if shape else [()]
@@ -194,10 +194,10 @@ def element_origins(builder: Builder, nodes: Sequence[int]) -> list[ElementPosit
             # A part of several elements, and parts that are added up, are not split.
             if len(parts) == len(args) and parts.keys() <= set(indices):
                 zero = (builder.constant(0), ())
-                found += [parts.get(key, zero) for key in indices]
+                origins += [parts.get(key, zero) for key in indices]
                 continue
-        found += [(node, key) for key in indices]
-    return found
+        origins += [(node, key) for key in indices]
+    return origins
 
 
 def element_indices(shape: Shape) -> list[ElementIndex]:
@@ -216,8 +216,8 @@ def fresh_inputs(
     sweep: Sweep, names: Sequence[str], shapes: Sequence[tuple[int, ...]], suffix: str
 ) -> list[Node]:
     """Add an input for each name, with a suffix that collides with no input."""
-    taken = set(sweep.function.inputs)
-    while any(name + suffix in taken for name in names):
+    used = set(sweep.function.inputs)
+    while any(name + suffix in used for name in names):
         suffix += "_"
     return [
         Node(sweep.builder, sweep.builder.input(name + suffix, shape))

@@ -41,7 +41,7 @@ from difflab.primitives.recurrences import plus
 
 
 def taylor_terms(
-    sweep: Sweep, given: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
+    sweep: Sweep, curves: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
 ) -> list[list[Node | None]]:
     r"""Return the derivatives of `targets` of the orders 1 to `order`.
 
@@ -49,14 +49,14 @@ def taylor_terms(
     ----------
     sweep : Sweep
         The graph and the builder to append to.
-    given : mapping of int to sequence of Node
+    curves : mapping of int to sequence of Node
         The derivatives of other nodes, from order 1.
     targets : sequence of int
         The nodes whose derivatives are wanted.
     order : int
         The highest order.
     """
-    expansion = _SeriesExpansion(sweep, given)
+    expansion = _SeriesExpansion(sweep, curves)
     return [
         [expansion.resolved_term(expansion.of_node[number], k) for k in range(1, order + 1)]
         for number in targets
@@ -91,14 +91,14 @@ def solution_terms(sweep: Sweep, time: int, state: int, rate: int, order: int) -
 class _SeriesExpansion:
     """The series of a function's nodes, and of the operations of their derivatives."""
 
-    def __init__(self, sweep: Sweep, given: Mapping[int, Sequence[Node]]) -> None:
+    def __init__(self, sweep: Sweep, curves: Mapping[int, Sequence[Node]]) -> None:
         self.sweep, self.builder = sweep, sweep.builder
         self.known: dict[object, Series] = {}
         self.of_node: list[Series] = []
         for number, opcode in enumerate(sweep.opcode):
             sweep.at(number)
-            if number in given:
-                self.of_node.append(self._given(number, given[number]))
+            if number in curves:
+                self.of_node.append(self._given(number, curves[number]))
             elif opcode < FIRST_ROW:
                 self.of_node.append(self._constant(number))
             else:
@@ -114,12 +114,12 @@ class _SeriesExpansion:
     def applied(self, row: Primitive, params: Params, args: Sequence[Series]) -> Series:
         """Return the series of an operation on series."""
         key = (row, params, *map(id, args))
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = Series(
+        series = self.known.get(key)
+        if series is None:
+            series = self.known[key] = Series(
                 row, params, list(args), varies(row, args), span=self.builder.span
             )
-        return found
+        return series
 
     def resolved_term(self, series: Series, k: int) -> Node | None:
         """Return a derivative that is zero where the mask does not hold."""
@@ -199,8 +199,8 @@ class _SeriesExpansion:
             return None
         if k == 0:
             return self.builder.emit(row, self._values(series), series.params)
-        found = self._higher_term(series, row, k)
-        return None if found is None else spread(found, self._shape(series)).id
+        derivative = self._higher_term(series, row, k)
+        return None if derivative is None else spread(derivative, self._shape(series)).id
 
     def _higher_term(self, series: Series, row: Primitive, k: int) -> Node | None:
         if series.rate is not None:
@@ -221,8 +221,8 @@ class _SeriesExpansion:
         ]
         y = [self._clean(series, j, series.mask) for j in range(k)]
         assert row.taylor is not None
-        found: Node | None = row.taylor(k, y, *args, **dict(series.params))
-        return found
+        derivative: Node | None = row.taylor(k, y, *args, **dict(series.params))
+        return derivative
 
     def _selected(self, series: Series, rule: Select, k: int) -> Node | None:
         """Return the derivative of the argument that is passed on."""
@@ -231,11 +231,11 @@ class _SeriesExpansion:
             None if term is None else Masked(term.id, arg.mask)
             for term, arg in zip(terms, series.args, strict=True)
         ]
-        found = selected_tangent(self.sweep, rule, self._values(series), dots)
-        if found is None:
+        tangent = selected_tangent(self.sweep, rule, self._values(series), dots)
+        if tangent is None:
             return None
-        same = found.mask == series.mask
-        return self._node(found.value if same else resolved(self.builder, found))
+        same = tangent.mask == series.mask
+        return self._node(tangent.value if same else resolved(self.builder, tangent))
 
     def _linear(self, series: Series, row: Primitive, k: int) -> Node | None:
         """Return the primitive of the arguments' derivatives."""
@@ -280,10 +280,10 @@ class _SeriesExpansion:
         These are whole numbers and negative halves of whole numbers: a power with such an
         exponent has no derivatives at base 0, so that its recurrence needs no case for it.
         """
-        known = None if series.terms[0] is None else self.builder.number(series.terms[0])
-        if known is None or not float(2 * known if known < 0 else known).is_integer():
+        constant = None if series.terms[0] is None else self.builder.number(series.terms[0])
+        if constant is None or not float(2 * constant if constant < 0 else constant).is_integer():
             return self._clean(series, 0)
-        return known
+        return constant
 
     def _shape(self, series: Series) -> Shape:
         while series.terms[0] is None:  # only derivatives have a first term of zero
@@ -299,8 +299,8 @@ class _SeriesExpansion:
             dots = [
                 Masked(self._value(arg).id, arg.mask) if arg.varies else None for arg in series.args
             ]
-            found = selected_tangent(self.sweep, row.rule, self._values(series), dots)
-            return None if found is None else found.mask
+            tangent = selected_tangent(self.sweep, row.rule, self._values(series), dots)
+            return None if tangent is None else tangent.mask
         masks = [arg.mask for arg in moving]
         if all(mask is None for mask in masks):
             return None
@@ -342,12 +342,12 @@ class _SeriesExpansion:
             operands = [*args[:position], dot, *args[position + 1 :]]
             return self.applied(row, series.params, operands)
         if isinstance(row.rule, Elementwise):
-            found = template(entry, len(args))
-            constants = (self._constant(self.builder.constant(*pair)) for pair in found.constants)
+            recipe = template(entry, len(args))
+            constants = (self._constant(self.builder.constant(*pair)) for pair in recipe.constants)
             slots = [dot, series, *args, *constants]
-            for primitive, positions, _ in found.steps:
+            for primitive, positions, _ in recipe.steps:
                 slots.append(self.applied(primitive, (), [slots[k] for k in positions]))
-            return slots[found.result]
+            return slots[recipe.result]
         shapes = tuple(map(self._shape, args))
         recorded = recorded_tangent(entry, position, series.params, shapes, self._shape(series))
         return self._stamped(recorded, [dot, series, *args])
@@ -381,7 +381,7 @@ class _SeriesExpansion:
 
     def _derivative(self, series: Series) -> Series:
         key = ("derivative", id(series))
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = Series(None, (), [series], series.varies, span=series.span)
-        return found
+        dot = self.known.get(key)
+        if dot is None:
+            dot = self.known[key] = Series(None, (), [series], series.varies, span=series.span)
+        return dot

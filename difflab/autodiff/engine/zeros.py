@@ -73,20 +73,20 @@ class Zeros:
             return None
         return Masked(part.value, self._shortened(part.mask, truths), part.clean)
 
-    def stamped(self, found: Recipe, value: int, part: Masked, slots: Sequence[int]) -> Masked:
+    def stamped(self, recipe: Recipe, value: int, part: Masked, slots: Sequence[int]) -> Masked:
         """Return the derivative `value` that a recipe gives of `part` with its mask.
 
         A derivative that is zero where its mask is false stays so if the slope is finite. Under
         the mask of a branch the slope must be a known number, as others may overflow there.
         """
-        numbers = [*map(self.builder.number, slots), *(value for value, _ in found.constants)]
+        numbers = [*map(self.builder.number, slots), *(value for value, _ in recipe.constants)]
         assert part.mask is not None
         if self._value(part.mask) is None:
-            known = [numbers[slot] for slot in found.reads]
-            finite = all(number is not None and math.isfinite(number) for number in known)
+            reads = [numbers[slot] for slot in recipe.reads]
+            finite = all(number is not None and math.isfinite(number) for number in reads)
         else:
-            finite = all(self._finite[slots[slot]] for slot in found.reads)
-        for row, operands, _ in found.steps:
+            finite = all(self._finite[slots[slot]] for slot in recipe.reads)
+        for row, operands, _ in recipe.steps:
             finite = finite and _is_finite(row, [numbers[operand] for operand in operands])
             numbers.append(None)
         return Masked(value, part.mask, part.clean and (finite or value == part.value))
@@ -125,22 +125,22 @@ class Zeros:
 
     def _value(self, node: int) -> NDArray[Any] | None:
         """Return the value of a node that depends on no input, else None."""
-        found = self._values
-        known = len(found)
+        values = self._values
+        size = len(values)
         stack = [node]
         while stack:
             current = stack[-1]
-            args = [] if current in found else self._arguments(current)
-            waiting = [arg for arg in args if arg not in found]
+            args = [] if current in values else self._arguments(current)
+            waiting = [arg for arg in args if arg not in values]
             stack += waiting
             if not waiting:
                 stack.pop()
-                if current not in found:
-                    found[current] = self._computed(current, args)
-        value = found[node]
-        for passed in list(found)[known:]:  # intermediate values, not needed again
-            del found[passed]
-        found[node] = value
+                if current not in values:
+                    values[current] = self._computed(current, args)
+        value = values[node]
+        for passed in list(values)[size:]:  # intermediate values, not needed again
+            del values[passed]
+        values[node] = value
         return value
 
     def _arguments(self, node: int) -> Sequence[int]:

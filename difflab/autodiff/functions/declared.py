@@ -64,10 +64,10 @@ def undeclared(function: Function, names: Collection[str] | None = None) -> Func
             return None
         if row is stop_gradient:
             return args[0]
-        found = expand(builder, node, row, args, params)
-        if found is None:
+        expanded = expand(builder, node, row, args, params)
+        if expanded is None:
             raise UnsupportedError(f"the forward of {row.name} cannot be recorded")
-        return found
+        return expanded
 
     return (
         rewritten(function, rule)

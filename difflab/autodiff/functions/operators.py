@@ -91,8 +91,8 @@ def _contracted(blocks: Function, function: Function, sources: Positions) -> Fun
         inputs += [(function.inputs[i] + suffix, function.input_shapes[i]) for i in sources]
 
     def products(nodes: list[Node]) -> list[Node]:
-        found, seeds = inlined(blocks, nodes[: len(blocks.inputs)]), nodes[known:]
-        rows = [found[k : k + count] for k in range(0, len(found), count)]
+        entries, seeds = inlined(blocks, nodes[: len(blocks.inputs)]), nodes[known:]
+        rows = [entries[k : k + count] for k in range(0, len(entries), count)]
         return [reduce(add, map(_inner, row, seeds)) for row in rows]
 
     return _over(inputs, products)
@@ -303,11 +303,11 @@ def _curl(function: Function, sources: Positions, outputs: Positions, *, forward
     count = len(sources)
 
     def parts(nodes: list[Node]) -> list[Node]:
-        found = inlined(blocks, nodes)
+        entries = inlined(blocks, nodes)
         rows = [
             row
             for k, output in enumerate(outputs)
-            for row in _rows(found[k * count : k * count + count], function.output_shapes[output])
+            for row in _rows(entries[k * count : k * count + count], function.output_shapes[output])
         ]
         pairs = ((2, 1), (0, 2), (1, 0)) if len(rows) == 3 else ((1, 0),)
         whole = [rows[i][j] - rows[j][i] for i, j in pairs]

@@ -31,12 +31,12 @@ def expansion(
 ) -> list[int]:
     """Apply a form to each of the outputs and its derivatives up to `order`."""
     targets, zero = [sweep.function.outputs[i] for i in outputs], sweep.constant(0)
-    found: list[int] = []
+    nodes: list[int] = []
     for number, terms in zip(targets, taylor_terms(sweep, curves, targets, order), strict=True):
         shape = sweep.graph.shape(number)
         whole = [spread(zero if term is None else term, shape) for term in terms]
-        found += [part.id for part in form(sweep.node(number), whole)]
-    return found
+        nodes += [part.id for part in form(sweep.node(number), whole)]
+    return nodes
 
 
 def lines_by(sweep: Sweep, sources: Sequence[int]) -> dict[int, list[Node]]:
@@ -61,9 +61,9 @@ def derivatives_along(
         names = [f"{function.inputs[i]}_{k}" for k in orders]
         shapes = [function.input_shapes[i]] * order
         curves[function.input_nodes[i]] = fresh_inputs(sweep, names, shapes, "")
-    found = [*function.outputs, *expansion(sweep, curves, outputs, order, lambda y, terms: terms)]
+    nodes = [*function.outputs, *expansion(sweep, curves, outputs, order, lambda y, terms: terms)]
     names = [f"{function.output_names[i]}_{k}" for i in outputs for k in orders]
-    return _built(sweep, curves, found, [*function.output_names, *names])
+    return _built(sweep, curves, nodes, [*function.output_names, *names])
 
 
 def coefficients(
@@ -77,8 +77,8 @@ def coefficients(
     sweep = Sweep(function)
     lines = lines_by(sweep, () if unit else sources)
     curves = {function.input_nodes[i]: [sweep.constant(1)] for i in sources} if unit else lines
-    found = expansion(sweep, curves, outputs, order, _stacked)
-    return _built(sweep, lines, found, [function.output_names[i] for i in outputs])
+    nodes = expansion(sweep, curves, outputs, order, _stacked)
+    return _built(sweep, lines, nodes, [function.output_names[i] for i in outputs])
 
 
 def along(
@@ -87,8 +87,8 @@ def along(
     """Return the derivatives of one order along a line, by Taylor mode."""
     sweep = Sweep(function)
     lines = lines_by(sweep, sources)
-    found = expansion(sweep, lines, outputs, order, lambda y, terms: terms[-1:])
-    return _built(sweep, lines, found, [function.output_names[i] for i in outputs])
+    nodes = expansion(sweep, lines, outputs, order, lambda y, terms: terms[-1:])
+    return _built(sweep, lines, nodes, [function.output_names[i] for i in outputs])
 
 
 def _built(sweep: Sweep, curves: Curves, outputs: Sequence[int], names: Sequence[str]) -> Function:
@@ -117,8 +117,8 @@ def higher_derivative(
     key = tuple(int(i) for i in np.unravel_index(inside, shape)) if shape else ()
     curves = {function.input_nodes[position]: [unit(sweep, shape, key)]}
     outputs = range(len(function.outputs))
-    found = expansion(sweep, curves, outputs, order, lambda y, terms: terms[-1:])
-    whole = _built(sweep, {}, found, function.output_names)
+    nodes = expansion(sweep, curves, outputs, order, lambda y, terms: terms[-1:])
+    whole = _built(sweep, {}, nodes, function.output_names)
     return elements(whole, range(whole.m), names)
 
 

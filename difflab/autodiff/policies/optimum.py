@@ -124,18 +124,18 @@ def _choices(function: Function, limit: int | None) -> list[Choice]:
         size = kept_bytes(function, node) if is_kept(graph, node) else None
         operations = node_arithmetic(graph, node)
         args = {a for a in graph.arguments(node) if graph.opcode[a] >= FIRST_ROW and a not in read}
-        found: dict[frozenset[int], _Front] = {}
+        candidates: dict[frozenset[int], _Front] = {}
         for needed, entries in fronts.items():
             if node not in read and node not in needed:
-                found.setdefault(needed, []).extend(entries)
+                candidates.setdefault(needed, []).extend(entries)
                 continue
             left = needed - {node}
             again = [(b, cost + operations, kept) for b, cost, kept in entries]
-            found.setdefault(left | args, []).extend(again)
+            candidates.setdefault(left | args, []).extend(again)
             if size is not None:
                 more = [(b + size, cost, (node, kept)) for b, cost, kept in entries]
-                found.setdefault(left, []).extend(more)
-        fronts = {needed: _best(entries, limit) for needed, entries in found.items()}
+                candidates.setdefault(left, []).extend(more)
+        fronts = {needed: _best(entries, limit) for needed, entries in candidates.items()}
         _require_few(fronts)
     (entries,) = fronts.values()
     return [Choice(b, cost, tuple(_nodes(kept))) for b, cost, kept in entries]

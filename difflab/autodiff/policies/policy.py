@@ -103,17 +103,17 @@ def values_read(function: Function) -> list[int]:
     marks = read_until(pull.graph, back, list(number_of))
     reads = pull.graph.args[np.repeat(marks, np.diff(pull.graph.starts))].tolist()
     waiting = [number_of[node] for node in {*reads, *back} if node in number_of]
-    found: set[int] = set()
+    kept: set[int] = set()
     seen = set(waiting)
     while waiting:
         node = waiting.pop()
         if is_kept(graph, node):
-            found.add(node)
+            kept.add(node)
             continue
         new = {arg for arg in graph.arguments(node) if graph.opcode[arg] >= FIRST_ROW} - seen
         seen |= new
         waiting += new
-    return sorted(found)
+    return sorted(kept)
 
 
 def backward_from(
@@ -139,11 +139,11 @@ def backward_from(
     """
     count, inputs = len(whole.outputs), len(whole.inputs)
     pull = pulled(whole, tuple(sources), tuple(reached), joins=True)
-    given, back = pull.input_nodes, pull.outputs[count:]
+    nodes, back = pull.input_nodes, pull.outputs[count:]
     kept = pull.outputs[results:count]
-    names = {node: f"x{k + 1}" for k, node in enumerate(given[:inputs])}
+    names = {node: f"x{k + 1}" for k, node in enumerate(nodes[:inputs])}
     names |= {node: f"kept{k + 1}" for k, node in enumerate(kept)}
-    names |= {node: f"bar{k + 1}" for k, node in enumerate(given[inputs:])}
+    names |= {node: f"bar{k + 1}" for k, node in enumerate(nodes[inputs:])}
     marks = read_until(pull.graph, back, kept) & (pull.graph.opcode != INPUT)
     return part_of(pull, names, marks, back, pull.output_names[count:])
 
@@ -208,14 +208,14 @@ def save_only(*names: str) -> Policy:
 
     def choose(function: Function) -> list[int]:
         labels = function.graph.labels
-        found = [node for node, label in labels.items() if label in names]
-        if labels and not found:
-            known = ", ".join(sorted(set(labels.values())))
+        kept = [node for node, label in labels.items() if label in names]
+        if labels and not kept:
+            listed = ", ".join(sorted(set(labels.values())))
             raise InputError(
                 f"no value of the checkpointed function is named {' or '.join(names)}",
-                hint=f"the names in it are {known}; those inside a loop are not the function's",
+                hint=f"the names in it are {listed}; those inside a loop are not the function's",
             )
-        return found
+        return kept
 
     return Policy(f"save_only{_listed(names)}", choose)
 
@@ -236,17 +236,17 @@ def save_any_except(*names: str) -> Policy:
     def choose(function: Function) -> set[int]:
         graph = function.graph
         excluded = {node for node, label in graph.labels.items() if label in names}
-        waiting, found, seen = values_read(function), set[int](), set[int]()
+        waiting, kept, seen = values_read(function), set[int](), set[int]()
         while waiting:
             node = waiting.pop()
             if node in seen:
                 continue
             seen.add(node)
             if node not in excluded and is_kept(graph, node):
-                found.add(node)
+                kept.add(node)
             else:
                 waiting += graph.arguments(node)
-        return found
+        return kept
 
     return Policy(f"save_any_except{_listed(names)}", choose)
 

@@ -45,10 +45,10 @@ def stationary(objective: Function, count: int, *, bounded: bool) -> Function:
 
     def residual(nodes: list[Node]) -> list[Node]:
         x, lower, upper = nodes[:count], nodes[-2 * count : -count], nodes[-count:]
-        found = inlined(slopes, nodes[: -2 * count])
+        gradient = inlined(slopes, nodes[: -2 * count])
         return [
             where(one - g < low, one - low, where(one - g > high, one - high, g))
-            for one, g, low, high in zip(x, found, lower, upper, strict=True)
+            for one, g, low, high in zip(x, gradient, lower, upper, strict=True)
         ]
 
     return composed(residual, [*objective.input_shapes, *shapes, *shapes])

@@ -167,8 +167,8 @@ class Implicit(Rule):
         self, on: Interpreter, solve: Solver, values: Sequence[Any], batch: Shape
     ) -> list[Any]:
         """Return the solution; in mpmath, to its working precision."""
-        found = solve()
-        return self._refined(on, found, values) if isinstance(on, MpmathInterpreter) else found
+        roots = solve()
+        return self._refined(on, roots, values) if isinstance(on, MpmathInterpreter) else roots
 
     def _refined(
         self, on: MpmathInterpreter, outputs: list[Any], values: Sequence[Any]
@@ -197,7 +197,7 @@ class Implicit(Rule):
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs, as `Rule.pushed`."""
         equations, count = self.equations, len(self.equations.shapes)
-        own = [place for place in moving if place >= count]
+        own = [index for index in moving if index >= count]
         push = tangents_of(equations.residual, own)
 
         def tangents(nodes: list[Node]) -> list[Node]:
@@ -206,17 +206,17 @@ class Implicit(Rule):
             if not own:
                 return rest
             point = [*outputs[:count], *args[count:]]
-            dots = [dot for dot, place in zip(dots, moving, strict=True) if place >= count]
+            dots = [dot for dot, index in zip(dots, moving, strict=True) if index >= count]
             right = equations.joined(inlined(push, [*point, *dots]))
-            found = equations.parts(-divided(self._slope(point), right))
-            return [*self._known(outputs, args, found), *rest[count:]]
+            x_dot = equations.parts(-divided(self._slope(point), right))
+            return [*self._known(outputs, args, x_dot), *rest[count:]]
 
-        return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
+        return composed(tangents, self._inputs([self._arguments[index] for index in moving]))
 
     def pulled(self, wanted: tuple[int, ...]) -> Function:
         """Return the cotangents of some arguments, as `Rule.pulled`."""
         equations, count = self.equations, len(self.equations.shapes)
-        own = [place for place in wanted if place >= count]
+        own = [index for index in wanted if index >= count]
         pull = cotangents_of(equations.residual, own)
 
         def cotangents(nodes: list[Node]) -> list[Node]:
@@ -225,9 +225,9 @@ class Implicit(Rule):
             bar, slope = equations.joined(bars[:count]), self._slope(point)
             weights = equations.parts(-divided(slope.T if slope.shape else slope, bar))
             pulled = inlined(pull, [*point, *weights]) if own else []
-            found = iter(self._known(outputs, args, pulled))
+            param_bars = iter(self._known(outputs, args, pulled))
             none = iter(zeros(nodes[0].builder, self._arguments[:count]))
-            return [next(found if place >= count else none) for place in wanted]
+            return [next(param_bars if index >= count else none) for index in wanted]
 
         return composed(cotangents, self._inputs(self._outputs))
 

@@ -120,11 +120,11 @@ class Newton:
         largest = np.maximum(largest, norm(last))
         scale = unit(last, largest)
         near = np.logical_or(size <= self.tol * scale, stagnant(size, previous, largest))
-        found, valid = nan_unless(near, last), self.valid(last, params)
-        found = found if valid is None else nan_unless(valid, found)
+        root, valid = nan_unless(near, last), self.valid(last, params)
+        root = root if valid is None else nan_unless(valid, root)
         correction = where(scale > 0, size / scale, size)
         change = self._change(x, dx, last, params)
-        return [*equations.parts(found), steps, correction, change]
+        return [*equations.parts(root), steps, correction, change]
 
     def step(self, x: Node, params: Sequence[Node]) -> Any:
         """Return Newton's step; zero at a singular Jacobian where the equations hold exactly."""
@@ -231,9 +231,9 @@ class Picard:
         x, size, previous, rate, largest, steps = repeat(self._going, self._stepped, first, params)
         error, scale = _error(size, rate), unit(x, largest)
         near = np.logical_or(error <= self.xtol * scale, stagnant(size, previous, largest))
-        found = nan_unless(np.logical_and(near, finite([x])), x)
+        root = nan_unless(np.logical_and(near, finite([x])), x)
         correction = where(scale > 0, error / scale, error)
-        return [*equations.parts(found), steps, correction, number(x, 0.0)]
+        return [*equations.parts(root), steps, correction, number(x, 0.0)]
 
     def _going(self, value: list[Node], params: Sequence[Node]) -> Any:
         x, size, previous, rate, largest, steps = value

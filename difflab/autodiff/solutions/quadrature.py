@@ -136,38 +136,38 @@ class Quadrature(Rule):
 
     def pushed(self, moving: tuple[int, ...]) -> Function:
         """Return the tangents of the outputs, as `Rule.pushed`."""
-        own = [place - 1 for place in moving if place > 1]
+        own = [index - 1 for index in moving if index > 1]
         inner = self._of(tangents_of(self.integrand, own)) if own else None
         count = len(self.results)
 
         def tangents(nodes: list[Node]) -> list[Node]:
             (a, b, *params), dots = self._divided(nodes)
-            by_place = dict(zip(moving, dots, strict=True))
+            by_index = dict(zip(moving, dots, strict=True))
             rest = zeros(a.builder, [*self.results, (), ()])
             total = rest[:count]
             if inner is not None:
-                more = [by_place[place + 1] for place in own]
+                more = [by_index[index + 1] for index in own]
                 total = inner.integral([a, b, *params, *more])[:count]
-            for place, (end, sign) in enumerate([(a, -1.0), (b, 1.0)]):
-                if place in by_place:
+            for index, (end, sign) in enumerate([(a, -1.0), (b, 1.0)]):
+                if index in by_index:
                     edge = inlined(self.integrand, [end, *params])
-                    weight = sign * by_place[place]
+                    weight = sign * by_index[index]
                     total = [one + weight * other for one, other in zip(total, edge, strict=True)]
             solved = finite(nodes[:count])
             return [*[nan_unless(solved, one) for one in total], *rest[count:]]
 
-        return composed(tangents, self._inputs([self._arguments[place] for place in moving]))
+        return composed(tangents, self._inputs([self._arguments[index] for index in moving]))
 
     def pulled(self, wanted: tuple[int, ...]) -> Function:
         """Return the cotangents of some arguments, as `Rule.pulled`."""
-        own = [place - 1 for place in wanted if place > 1]
+        own = [index - 1 for index in wanted if index > 1]
         inner = self._of(cotangents_of(self.integrand, own)) if own else None
         count = len(self.results)
 
         def cotangents(nodes: list[Node]) -> list[Node]:
             (a, b, *params), bars = self._divided(nodes)
             bars = bars[:count]
-            found = iter([] if inner is None else inner.integral([a, b, *params, *bars]))
+            integrals = iter([] if inner is None else inner.integral([a, b, *params, *bars]))
 
             def edge(end: Node) -> Any:
                 values = inlined(self.integrand, [end, *params])
@@ -175,8 +175,8 @@ class Quadrature(Rule):
 
             solved = finite(nodes[:count])
             return [
-                nan_unless(solved, next(found) if place > 1 else edge(b) if place else -edge(a))
-                for place in wanted
+                nan_unless(solved, next(integrals) if index > 1 else edge(b) if index else -edge(a))
+                for index in wanted
             ]
 
         return composed(cotangents, self._inputs([*self.results, (), ()]))
@@ -211,18 +211,18 @@ class Quadrature(Rule):
         ]  # fmt: skip
         *_, parts, errors, count = repeat(self._going, self._halved, first, nodes)
         total, error = np.sum(parts, axis=0), np.sum(errors)
-        found = nan_unless(error <= self._allowed(total), total)
-        return [*unpacked(found, self.results), error, count]
+        integral = nan_unless(error <= self._allowed(total), total)
+        return [*unpacked(integral, self.results), error, count]
 
     def _allowed(self, total: Any) -> Any:
         return np.maximum(self.epsabs, self.epsrel * np.max(np.abs(total)))
 
-    def _going(self, value: list[Node], given: Sequence[Node]) -> Any:
+    def _going(self, value: list[Node], inputs: Sequence[Node]) -> Any:
         _, _, parts, errors, count = value
         more = np.sum(errors) > self._allowed(np.sum(parts, axis=0))
         return np.logical_and(more, count < float(self.limit))
 
-    def _halved(self, value: list[Node], given: Sequence[Node]) -> list[Any]:
+    def _halved(self, value: list[Node], inputs: Sequence[Node]) -> list[Any]:
         """Replace the interval with the largest error by its halves."""
         starts, ends, parts, errors, count = value
         largest = where(errors == np.max(errors), 1.0, 0.0)
@@ -230,8 +230,8 @@ class Quadrature(Rule):
         new = np.arange(float(self.limit)) == count
         a, b = (np.sum(where(worst, edges, 0.0)) for edges in (starts, ends))
         middle = 0.5 * (a + b)
-        left, left_error = self._segment(a, middle, given)
-        right, right_error = self._segment(middle, b, given)
+        left, left_error = self._segment(a, middle, inputs)
+        right, right_error = self._segment(middle, b, inputs)
         return [
             where(new, middle, starts),
             where(worst, middle, where(new, b, ends)),
@@ -240,14 +240,14 @@ class Quadrature(Rule):
             count + 1.0,
         ]
 
-    def _segment(self, low: Any, high: Any, given: Sequence[Node]) -> tuple[Any, Any]:
+    def _segment(self, low: Any, high: Any, inputs: Sequence[Node]) -> tuple[Any, Any]:
         """Return the integrals over one interval, and the largest estimate of their errors."""
-        a, b, *params = given
+        a, b, *params = inputs
         half = 0.5 * (high - low)
         x, slope = _places(low, high, a, b)
         stack = batched(self.integrand, [True, *[False] * len(params)], len(NODES))
-        found = inlined(stack, [x, *params])
-        values = np.concatenate([one.reshape((len(NODES), -1)) for one in found], axis=1)
+        outputs = inlined(stack, [x, *params])
+        values = np.concatenate([one.reshape((len(NODES), -1)) for one in outputs], axis=1)
         values = slope[:, None] * values
         kronrod, gauss = half * (KRONROD @ values), half * (GAUSS @ values)
         width = np.abs(half)

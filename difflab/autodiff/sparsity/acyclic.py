@@ -51,8 +51,8 @@ def color_acyclic(pattern: Pattern) -> Colors:
     neighbors, starts = pattern.indices.tolist(), pattern.indptr.tolist()
     largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
     orders: list[Sequence[int]] = [range(pattern.shape[0]), largest_first]
-    found = [_in_order(neighbors, starts, order) for order in orders]
-    return np.array(min(found, key=color_count), np.int64)
+    colorings = [_in_order(neighbors, starts, order) for order in orders]
+    return np.array(min(colorings, key=color_count), np.int64)
 
 
 def _in_order(neighbors: list[int], starts: list[int], order: Sequence[int]) -> list[int]:
@@ -122,8 +122,8 @@ class Substitution:
         values = products[self.reads]
         for level in self.levels:
             np.subtract.at(values, self.parents[level], values[level])
-        found: NDArray[np.inexact] = values[self.unknowns]
-        return found
+        entries: NDArray[np.inexact] = values[self.unknowns]
+        return entries
 
 
 def substitution(pattern: Pattern, colors: Colors) -> Substitution:

@@ -185,13 +185,13 @@ def color_symmetric(pattern: Pattern) -> Colors:
     count = pattern.shape[0] if periodic is None else color_count(periodic)
     if periodic is not None and (count == least or pattern.shape[0] > SEARCHED):
         return periodic
-    found = color_star(pattern, np.arange(pattern.shape[0]))
-    if color_count(found) > least and pattern.shape[0] <= SEARCHED:
+    colors = color_star(pattern, np.arange(pattern.shape[0]))
+    if color_count(colors) > least and pattern.shape[0] <= SEARCHED:
         largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable")
-        found = min(found, color_star(pattern, largest_first), key=color_count)
-    if periodic is not None and count < color_count(found):
+        colors = min(colors, color_star(pattern, largest_first), key=color_count)
+    if periodic is not None and count < color_count(colors):
         return periodic
-    return found
+    return colors
 
 
 def readable(pattern: Pattern, colors: Colors) -> Marks:

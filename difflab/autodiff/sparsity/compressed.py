@@ -77,7 +77,7 @@ def _seeds(builder: Builder, nodes: Sequence[int], colors: Colors) -> list[dict[
     sizes = [math.prod(shape) for shape in shapes]
     starts = np.cumsum([0, *sizes])
     owners = np.repeat(np.arange(len(nodes)), sizes)
-    found: list[dict[int, Node]] = []
+    all_seeds: list[dict[int, Node]] = []
     colored = np.flatnonzero(colors >= 0)
     by_color = colored[np.argsort(colors[colored], kind="stable")]
     ends = np.cumsum(np.bincount(colors[colored]))
@@ -88,8 +88,8 @@ def _seeds(builder: Builder, nodes: Sequence[int], colors: Colors) -> list[dict[
             seed = _marked(builder, shapes[part], inside - starts[part])
             node = nodes[part]
             seeds[node] = seeds[node] + seed if node in seeds else seed
-        found.append(seeds)
-    return found
+        all_seeds.append(seeds)
+    return all_seeds
 
 
 def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
@@ -103,7 +103,7 @@ def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
     return Node(builder, builder.emit(constant_array, (), params))
 
 
-def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Function:
+def selected(function: Function, indices: NDArray[np.int64], shape: Shape) -> Function:
     """Return a function whose only output has some elements of the function's only output.
 
     Examples
@@ -114,7 +114,7 @@ def selected(function: Function, places: NDArray[np.int64], shape: Shape) -> Fun
     """
     sweep = Sweep(function)
     flat = packed(sweep, [sweep.node(output) for output in function.outputs])
-    chosen: Node = take(flat, places=as_places(places), axis=-1, rank=1)
+    chosen: Node = take(flat, places=as_places(indices), axis=-1, rank=1)
     whole: Node = reshape(chosen, shape=shape, rank=1)
     inputs = function.input_nodes
     return Function.build(sweep.builder, inputs, [whole.id], function.output_names)
@@ -167,9 +167,9 @@ class Columns:
         tails, heads = edges.ends()
         if self.chosen is not None:
             sources = sources[self.chosen]
-        found = reached(edges.count, tails, heads, sources, targets)
-        found.sort_indices()
-        return found
+        pattern = reached(edges.count, tails, heads, sources, targets)
+        pattern.sort_indices()
+        return pattern
 
     def with_outputs_alike(self) -> Columns:
         """Return the function with those elements of its output vector that are its columns."""
@@ -181,9 +181,9 @@ class Columns:
         """Return a color for each element of the inputs of `part`; −1 for those not chosen."""
         if self.chosen is None:
             return colors
-        found = np.full(self.part.n, -1)
-        found[self.chosen] = colors
-        return found
+        all_colors = np.full(self.part.n, -1)
+        all_colors[self.chosen] = colors
+        return all_colors
 
     def kept(self, compressed: Function, before: int, count: int) -> Function:
         """Return compressed products as a function of all inputs, with the chosen columns only.
@@ -198,7 +198,7 @@ class Columns:
         """
         if self.chosen is not None and count:
             starts = before + self.part.n * np.arange(count)[:, None]
-            places = np.concatenate([np.arange(before), (starts + self.chosen).ravel()])
-            shape = (len(places),) if before else (count, self.count)
-            compressed = selected(compressed, places, shape)
+            indices = np.concatenate([np.arange(before), (starts + self.chosen).ravel()])
+            shape = (len(indices),) if before else (count, self.count)
+            compressed = selected(compressed, indices, shape)
         return with_inputs(compressed, self.whole)

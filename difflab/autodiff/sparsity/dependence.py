@@ -125,11 +125,11 @@ class DependenceEdges:
                 continue  # a source
             args = [arg if reached[arg] else None for arg in graph.arguments(node)]
             if large[node]:
-                given = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
-                found = _moved_feeds(graph, node, given)
-                if found is not None:
-                    feeds[node] = found
-                    if len(found) > MOST_FEEDS:
+                inputs = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
+                node_feeds = _moved_feeds(graph, node, inputs)
+                if node_feeds is not None:
+                    feeds[node] = node_feeds
+                    if len(node_feeds) > MOST_FEEDS:
                         names(node)
                     continue
             operands = [None if arg is None else names(arg) for arg in args]
@@ -176,17 +176,17 @@ class DependenceEdges:
             ]
             self._link_moved(row, row.rule, filled, dict(params), out)
             return
-        for place, operand in enumerate(operands):
-            entry = row.rule.entries[place] if isinstance(row.rule, ByArgument) else None
+        for index, operand in enumerate(operands):
+            entry = row.rule.entries[index] if isinstance(row.rule, ByArgument) else None
             if operand is None or (isinstance(row.rule, ByArgument) and entry is None):
                 continue
             if isinstance(entry, Transpose) and "ranks" in dict(params):
-                self._link_product(place, dict(params)["ranks"], operand, out)
+                self._link_product(index, dict(params)["ranks"], operand, out)
             elif entry is None or isinstance(entry, Transpose):
                 axes = dict(params).get("axes", tuple(range(-operand.ndim, 0)))
                 self._link_mixed(operand, out, axes)
             else:
-                recorded = recorded_tangent(entry, place, params, shapes, out.shape)
+                recorded = recorded_tangent(entry, index, params, shapes, out.shape)
                 tangent = recorded.input_nodes[0]
                 names = self.add_graph(recorded.graph, [tangent])
                 self._link(operand, names(tangent))
@@ -215,18 +215,18 @@ class DependenceEdges:
                 axes = params.get("axes", tuple(range(-operand.ndim, 0)))
                 self._link_mixed(operand, out, axes)
 
-    def _link_product(self, place: int, ranks: tuple[int, int], operand: Ids, out: Ids) -> None:
+    def _link_product(self, index: int, ranks: tuple[int, int], operand: Ids, out: Ids) -> None:
         """Link an operand of a product: rows of the left one, columns of the right one.
 
         The solution of a linear system depends on the right-hand side in the same way.
         """
-        columns = place == 1 and ranks[1] > 1
+        columns = index == 1 and ranks[1] > 1
         axis = -2 if columns else -1
         hubs = self._fresh(tuple(np.delete(operand.shape, axis).tolist()))
         self._link(operand, np.expand_dims(hubs, axis))
         if columns and ranks[0] > 1:
             hubs = hubs[..., None, :]
-        elif place == 0 and ranks[1] > 1:
+        elif index == 0 and ranks[1] > 1:
             hubs = hubs[..., None]
         self._link(hubs, out)
 
@@ -240,39 +240,39 @@ class DependenceEdges:
         self._link(hubs.reshape((kept + (1,) * out.ndim)[: out.ndim]), out)
 
 
-def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | None:
+def _moved_feeds(graph: Graph, node: int, inputs: Sequence[Feeds]) -> Feeds | None:
     """Return the feeds of a node from those of its operands; None if its row mixes elements."""
     row = graph.primitive(node)
     flows = None if row is None else _passing(row)
     if flows is not None:
-        found: list[Ids] = []
-        for flow, feeds in zip(flows, given, strict=True):
+        merged: list[Ids] = []
+        for flow, feeds in zip(flows, inputs, strict=True):
             for feed in feeds if flow is not None else ():
-                if not any(feed is other or np.array_equal(feed, other) for other in found):
-                    found.append(feed)
-        return tuple(found)
+                if not any(feed is other or np.array_equal(feed, other) for other in merged):
+                    merged.append(feed)
+        return tuple(merged)
     if row is None or not isinstance(row.rule, LinearMap):
         return None
     shapes = tuple(map(graph.shape, graph.arguments(node)))
     kernel = partial(row.computer(np), **graph.params(node))
-    moved = _layers(kernel, given, shapes)
-    if moved is None and 1 < len(given) <= MOST_FEEDS:  # the sum of the layers of each operand
+    moved = _layers(kernel, inputs, shapes)
+    if moved is None and 1 < len(inputs) <= MOST_FEEDS:  # the sum of the layers of each operand
         parts = [
-            _layers(kernel, [f if k == place else () for k, f in enumerate(given)], shapes)
-            for place in range(len(given))
+            _layers(kernel, [f if k == index else () for k, f in enumerate(inputs)], shapes)
+            for index in range(len(inputs))
         ]
         if None not in parts:
             return tuple(feed for part in parts for feed in part or ())
     return moved
 
 
-def _layers(kernel: Callable[..., Any], given: Sequence[Feeds], shapes: Shapes) -> Feeds | None:
+def _layers(kernel: Callable[..., Any], inputs: Sequence[Feeds], shapes: Shapes) -> Feeds | None:
     """Return the results of a linear kernel, feed by feed; None if it adds ids."""
     moved: list[Ids] = []
-    for layer in range(max(map(len, given))):
+    for layer in range(max(map(len, inputs))):
         filled = [
             feeds[layer] if layer < len(feeds) else np.zeros(shape, np.int64)
-            for feeds, shape in zip(given, shapes, strict=True)
+            for feeds, shape in zip(inputs, shapes, strict=True)
         ]
         moved.append(np.asarray(kernel(*filled)))
         if not _single(moved[-1]):

@@ -30,8 +30,8 @@ WORTHWHILE = 0.9
 
 def csr_pattern(rows: Ids, columns: Ids, shape: tuple[int, int]) -> Pattern:
     """Return the matrix with entries at these indices, each once and in order."""
-    places = (rows, columns)
-    matrix = sparse.csr_array((np.ones(len(rows), np.bool_), places), shape=shape)
+    indices = (rows, columns)
+    matrix = sparse.csr_array((np.ones(len(rows), np.bool_), indices), shape=shape)
     matrix.sum_duplicates()
     return matrix
 
@@ -152,23 +152,23 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
     ready = np.flatnonzero(waiting == 0)
     while len(ready):
         followers, _ = _segments(out_of.indptr[ready], np.diff(out_of.indptr)[ready])
-        found, times = np.unique(out_of.indices[followers], return_counts=True)
-        waiting[found] -= times
-        ready = found[waiting[found] == 0]
+        vertices, times = np.unique(out_of.indices[followers], return_counts=True)
+        waiting[vertices] -= times
+        ready = vertices[waiting[vertices] == 0]
         pieces, owners = _segments(into.indptr[ready], np.diff(into.indptr)[ready])
         before = into.indices[pieces]
         _check(filled + int(lengths[before].sum()))
-        places, piece = _segments(starts[before], lengths[before])
-        keys = np.sort(owners[piece] * n + buffer[places])
+        indices, piece = _segments(starts[before], lengths[before])
+        keys = np.sort(owners[piece] * n + buffer[indices])
         keys = keys[np.diff(keys, prepend=-1) > 0]
         lengths[ready] = np.bincount(keys // max(n, 1), minlength=len(ready))
         starts[ready] = filled + np.cumsum(lengths[ready]) - lengths[ready]
         buffer = _extended(buffer, filled, keys % max(n, 1))
         filled += len(keys)
-    places, _ = _segments(starts[size - m :], lengths[size - m :])
+    indices, _ = _segments(starts[size - m :], lengths[size - m :])
     indptr = np.concatenate([[0], np.cumsum(lengths[size - m :])])
-    data = np.ones(len(places), np.bool_)
-    return sparse.csr_array((data, buffer[places], indptr), shape=(m, n))
+    data = np.ones(len(indices), np.bool_)
+    return sparse.csr_array((data, buffer[indices], indptr), shape=(m, n))
 
 
 def _check(entries: int) -> None:
@@ -190,8 +190,8 @@ def _segments(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> tupl
 def _extended(buffer: Ids, filled: int, more: Ids) -> Ids:
     """Return `buffer` with `more` from index `filled` on; its capacity doubles as it grows."""
     if filled + len(more) > len(buffer):
-        room = np.empty(2 * (filled + len(more)), np.int64)
-        room[:filled] = buffer[:filled]
-        buffer = room
+        larger = np.empty(2 * (filled + len(more)), np.int64)
+        larger[:filled] = buffer[:filled]
+        buffer = larger
     buffer[filled : filled + len(more)] = more
     return buffer

@@ -226,9 +226,9 @@ def sparse_hessian(
 
 def _check(value: str, choices: Any, name: str) -> None:
     """Raise `InputError` unless `value` is one of the choices of a parameter."""
-    known = get_args(choices)
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"unknown {name} {value!r}", hint=f"one of {', '.join(known)}")
+    allowed = get_args(choices)
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"unknown {name} {value!r}", hint=f"one of {', '.join(allowed)}")
 
 
 def _joined(f: Function) -> Function:
@@ -259,8 +259,8 @@ def _cheapest(pattern: Pattern) -> Sides:
         if sum(map(color_count, both)) < least:
             return both
     columns, rows = _one_sided(pattern, turned)
-    found = columns if rows is None else rows
-    if both is not None and found is not None and sum(map(color_count, both)) < color_count(found):
+    side = columns if rows is None else rows
+    if both is not None and side is not None and sum(map(color_count, both)) < color_count(side):
         return both
     return columns, rows
 

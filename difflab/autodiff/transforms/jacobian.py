@@ -150,11 +150,11 @@ def jacobian(
     >>> {name: float(number) for name, number in J["area"].items()}
     {'a': 3.0, 'b': 2.0}
     """
-    given: Any = fun
-    if not callable(given):
-        require_function(given, "jacobian")
+    function: Any = fun
+    if not callable(function):
+        require_function(function, "jacobian")
     if _is_flat(fun, argnums, has_aux, wrt, "jacobian"):
-        return derivative_by(partial(flat.jacobian, mode=mode), given, wrt, "jacobian")
+        return derivative_by(partial(flat.jacobian, mode=mode), function, wrt, "jacobian")
     check_mode(mode)
     forward = None if mode == "auto" else mode == "forward"
     chosen = 0 if argnums is None else argnums
@@ -211,9 +211,9 @@ def hessian(
     >>> np.array(blocks).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
-    given: Any = fun
+    function: Any = fun
     if _is_flat(fun, argnums, has_aux, wrt, "hessian"):
-        return derivative_by(flat.hessian, given, wrt, "hessian", axes=2)
+        return derivative_by(flat.hessian, function, wrt, "hessian", axes=2)
     return lifted(_hessian, fun, 0 if argnums is None else argnums, has_aux, "hessian")
 
 

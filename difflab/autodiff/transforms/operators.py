@@ -274,15 +274,15 @@ def directional(fun: AnyCallable, x: Any = None, directions: Any = None, order: 
     call = call_at(fun, (x,), "directional")
     shapes, size = call.shapes(), _stack_of(directions, call)
     lead = () if size is None else (size,)
-    given = vectors((directions,), call.arguments, [lead + s for s in shapes], "the directions")
+    seeds = vectors((directions,), call.arguments, [lead + s for s in shapes], "the directions")
     term = call.derived(along, call.outputs, order)
     if size is not None:
         term = operators.per_direction(term, len(call.run.function.inputs), size)
-    return call.returned(term, call.run.result, call.run.precisions, given)
+    return call.returned(term, call.run.result, call.run.precisions, seeds)
 
 
 def _stack_of(directions: Any, call: Call) -> int | None:
     """Return how many directions are given as a stack; None for a single one."""
     leaves, shapes = flatten(directions)[0], call.shapes()
-    found: tuple[int, ...] = np.shape(leaves[0]) if leaves else ()
-    return found[0] if shapes and len(found) == len(shapes[0]) + 1 else None
+    shape: tuple[int, ...] = np.shape(leaves[0]) if leaves else ()
+    return shape[0] if shapes and len(shape) == len(shapes[0]) + 1 else None

@@ -77,10 +77,10 @@ def mixed_derivative(function: Function, columns: Sequence[int]) -> Function:
     small = len(orders) <= 3 and len(function.graph) <= _TRIED
     trials = []
     for chosen in permutations(orders) if small else [tuple(orders)]:
-        found = function
+        derivative = function
         for column in chosen:
-            found = partial_derivative(found, column, orders[column])
-        trials.append(found)
+            derivative = partial_derivative(derivative, column, orders[column])
+        trials.append(derivative)
     return min(trials, key=operation_count)
 
 

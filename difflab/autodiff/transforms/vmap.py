@@ -132,8 +132,8 @@ def _in_pieces(run: Recording, stacks: Sequence[Any], size: int, step: int) -> l
         shared = computed(prepare, run.captured)
     for start in range(0, size, step):
         parts = [stack[start : start + step] for stack in stacks]
-        found = computed(rest, [*shared, *parts], stack=len(parts[0]))
-        pieces.append(found[: run.results])
+        results = computed(rest, [*shared, *parts], stack=len(parts[0]))
+        pieces.append(results[: run.results])
     xp = module_of(pieces[0][0])
     return [xp.concatenate(parts) for parts in zip(*pieces, strict=True)]
 
@@ -147,21 +147,21 @@ def _divided(function: Function, captured: int) -> tuple[Function, Function]:
 
 def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
     """Return the axis for every leaf of `structure`; `axes` may stop above the leaves."""
-    found: list[int | None] = []
+    leaf_axes: list[int | None] = []
     pending = [axes]
     for token in structure.tokens:
         entry = pending.pop()
         if token == LEAF.tokens[0]:
             if entry is not None and not _is_axis(entry):
                 raise InputError(f"{what} has {entry!r} where an axis is required")
-            found.append(entry)
+            leaf_axes.append(entry)
         elif token[0] == "none":
             continue
         elif entry is None or _is_axis(entry):
             pending += [entry] * len(token_keys(token))
         else:
             pending += reversed(_entries(entry, token, what))
-    return found
+    return leaf_axes
 
 
 def _entries(entry: Any, token: tuple[Any, ...], what: str) -> list[Any]:

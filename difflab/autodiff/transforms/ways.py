@@ -98,23 +98,23 @@ class Operator:
         self, function: Function, sources: Positions, outputs: Positions, method: str
     ) -> tuple[Function, Ways]:
         """Return the operator in one way, and the counts by which "auto" chooses it."""
-        found: dict[str, Function] = {}
+        functions: dict[str, Function] = {}
         refused: dict[str, str] = {}
         tried = self.ways if method == "auto" else [method]
         for way in tried:
-            if found and len(function.graph) > MOST_TRIED:
+            if functions and len(function.graph) > MOST_TRIED:
                 break
             try:
-                found[way] = self.ways[way](function, sources, outputs)
+                functions[way] = self.ways[way](function, sources, outputs)
             except UnsupportedError as error:
                 if method != "auto":
                     raise
                 refused[way] = str(error)
-        if not found:
+        if not functions:
             raise UnsupportedError(f"no way of {self.name}: {next(iter(refused.values()))}")
-        operations = {way: count(each).arithmetic for way, each in found.items()}
+        operations = {way: count(each).arithmetic for way, each in functions.items()}
         chosen = min(operations, key=operations.__getitem__)
-        return found[chosen], Ways(self.name, chosen, operations, refused)
+        return functions[chosen], Ways(self.name, chosen, operations, refused)
 
     def estimated(
         self, function: Function, sources: Positions, outputs: Positions, samples: int
@@ -138,8 +138,8 @@ class Operator:
         if call.values is None:
             derived, parts = operators.bound(derived, parts), []
 
-        def form(found: Sequence[Any]) -> Any:
-            return _result(call, found[:count]), _result(call, found[count:])
+        def form(values: Sequence[Any]) -> Any:
+            return _result(call, values[:count]), _result(call, values[count:])
 
         return call.returned(derived, form, list(call.run.precisions[:count]) * 2, parts)
 
@@ -180,10 +180,10 @@ def computed(
         if samples is not None:
             return operator.estimate(call, key, samples)
         derived, ways = call.derived(operator.built, call.outputs, method)
-        found = call.returned(derived, partial(_result, call), call.run.precisions)
+        result = call.returned(derived, partial(_result, call), call.run.precisions)
         if call.values is None:
-            found.__dict__["explain"] = ways
-        return found
+            result.__dict__["explain"] = ways
+        return result
 
     def ways(call: Call) -> Any:
         _require_numbers(call)
@@ -207,10 +207,10 @@ def _result(call: Call, parts: Sequence[Any]) -> Any:
 
 def _require_method(operator: Operator, method: str, key: Any, samples: int | None) -> None:
     """Raise `InputError` unless the method exists and has its arguments."""
-    known = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
-    if not isinstance(method, str) or method not in known:
+    allowed = ["auto", *operator.ways, *([ESTIMATE] if operator.term else [])]
+    if not isinstance(method, str) or method not in allowed:
         raise InputError(
-            f"{operator.name} has no method {method!r}", hint=f"one of: {', '.join(known)}"
+            f"{operator.name} has no method {method!r}", hint=f"one of: {', '.join(allowed)}"
         )
     estimates = method == ESTIMATE
     if estimates != (samples is not None) or estimates != (key is not None):

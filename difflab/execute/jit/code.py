@@ -58,9 +58,9 @@ def file_of(kind: type) -> str | None:
 def module_file(module: ModuleType) -> str | None:
     """Return the file of a module: empty if it is built in, None if it was made by code."""
     held = vars(module)
-    found, spec = held.get("__file__"), held.get("__spec__")
-    if isinstance(found, str):
-        return found
+    file, spec = held.get("__file__"), held.get("__spec__")
+    if isinstance(file, str):
+        return file
     folders = getattr(spec, "submodule_search_locations", None)
     if folders:  # a package without a file of its own
         return str(next(iter(folders), ""))
@@ -99,37 +99,37 @@ def _line(file: str, instruction: dis.Instruction) -> str:
 def lines(code: CodeType) -> dict[str, str]:
     """Return, for each name that code loads, the file and the line of its first use."""
     file = Path(code.co_filename).name
-    found: dict[str, str] = {}
+    first_uses: dict[str, str] = {}
     for part in _codes(code):
         for instruction in instructions(part):
             if isinstance(instruction.argval, str) and instruction.opname.startswith("LOAD_"):
-                found.setdefault(instruction.argval, _line(file, instruction))
-    return found
+                first_uses.setdefault(instruction.argval, _line(file, instruction))
+    return first_uses
 
 
 @lru_cache(1024)
 def global_names(code: CodeType) -> dict[str, str]:
     """Return the global variables that code names, each with its line."""
-    found = {
+    loaded = {
         instruction.argval
         for part in _codes(code)
         for instruction in instructions(part)
         if instruction.opname in _LOADS_GLOBAL
     }
-    known = lines(code)
-    return {name: known[name] for name in sorted(found)}
+    uses = lines(code)
+    return {name: uses[name] for name in sorted(loaded)}
 
 
 @lru_cache(1024)
 def names(code: CodeType) -> frozenset[str]:
     """Return every attribute that code names, and every text in it that could name one."""
-    found = set[str]()
+    words = set[str]()
     for part in _codes(code):
-        found.update(part.co_names)
+        words.update(part.co_names)
         for constant in part.co_consts:
             texts = constant if isinstance(constant, tuple) else (constant,)
-            found.update(text for text in texts if isinstance(text, str) and text.isidentifier())
-    return frozenset(found)
+            words.update(text for text in texts if isinstance(text, str) and text.isidentifier())
+    return frozenset(words)
 
 
 @lru_cache(1024)

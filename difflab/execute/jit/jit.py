@@ -182,11 +182,11 @@ class JitTrace:
         return unflatten(structure, list(map(_settled, values, self.precisions)))
 
     def __str__(self) -> str:
-        place = f" ({self.where})" if self.where else ""
+        location = f" ({self.where})" if self.where else ""
         operations = int((self.function.graph.opcode >= FIRST_ROW).sum())
         inputs = ", ".join(f"{path} {kind}" for path, kind in self.arguments.items())
         lines = [
-            f"{self.cause}{place}",
+            f"{self.cause}{location}",
             inputs or "no arguments",
             f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
             f"{self.compiled.reason}",
@@ -285,10 +285,10 @@ class Jitted:
             if trace.reads.unchanged():
                 return trace
             search = search or self._search(call)
-            found = trace.reads.change(search)
-            if found is None:
+            difference = trace.reads.change(search)
+            if difference is None:
                 return trace
-            change = change or found
+            change = change or difference
         cause, where = change or (self._difference(call, types), user_location().where)
         reads = Reads(search or self._search(call))
         made = self._made(call, types, cause, where, reads, same)

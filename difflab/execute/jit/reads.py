@@ -69,7 +69,7 @@ class Reads:
         self._adopt(search)
 
     def _adopt(self, search: Search) -> None:
-        self._found = search.found
+        self._values = search.values
         self.unwatched = search.unwatched
         self._tensors = [
             entry for entry in search.tensors if self._read is None or id(entry[1]) in self._read
@@ -118,18 +118,18 @@ class Reads:
 
     def change(self, search: Search) -> Change | None:
         """Return the first difference from the values of a search; None if all are equal."""
-        for path, now in search.found.items():
-            before = self._found.get(path)
+        for path, now in search.values.items():
+            before = self._values.get(path)
             if before is None or before.token != now.token:
                 was = "" if before is None or before.shown == now.shown else f", was {before.shown}"
                 changed = f"is {now.shown}{was}" if was else "has changed"
                 return Change(f"{path} {changed}", now.where)
-        for path, before in self._found.items():
-            if path not in search.found:
+        for path, before in self._values.items():
+            if path not in search.values:
                 return Change(f"{path} is no longer read", before.where)
         for path, tensor, version in self._tensors:
             if tensor.__difflab_version__() != version:
-                return Change(f"{path} was changed in place", self._found[path].where)
+                return Change(f"{path} was changed in place", self._values[path].where)
         self._adopt(search)
         return None
 
@@ -143,7 +143,7 @@ def _comparison(search: Search) -> Callable[[], bool]:
     lines: list[str] = []
 
     def compare(test: str, *values: Any) -> None:
-        names = [f"v{len(scope)}_{place}" for place in range(len(values))]
+        names = [f"v{len(scope)}_{index}" for index in range(len(values))]
         scope.update(zip(names, values, strict=True))
         lines.append(f"        if {test.format(*names)}: return False")
 
@@ -165,8 +165,8 @@ def _comparison(search: Search) -> Callable[[], bool]:
     lines.append("    except (KeyError, AttributeError, ValueError): return False")
     source = "\n".join(["def same():", "    try:", "        pass", *lines, "    return True"])
     exec(compile(source, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
-    found: Callable[[], bool] = scope["same"]
-    return found
+    same: Callable[[], bool] = scope["same"]
+    return same
 
 
 def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compare) -> None:
@@ -176,8 +176,8 @@ def _compare_parts(containers: list[tuple[Any, Any, list[Any]]], compare: Compar
         _, one, parts = entry
         if type(one) is list and len(parts) <= _FEW:
             compare("len({0}) != {1}", one, len(parts))
-            for place, value in enumerate(parts):
-                compare("{0}[{1}] is not {2}", one, place, value)
+            for index, value in enumerate(parts):
+                compare("{0}[{1}] is not {2}", one, index, value)
             continue
         keys, values = parts[: len(parts) // 2], parts[len(parts) // 2 :]
         if type(one) is dict and len(keys) <= _FEW and all(type(key) is str for key in keys):

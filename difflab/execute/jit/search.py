@@ -85,7 +85,7 @@ class Search:
 
     Attributes
     ----------
-    found : dict of str to Read
+    values : dict of str to Read
         Every value, by the expression that reaches it.
     entries, attributes, cells, containers, arrays, tensors, results, sizes : list
         Where the values are kept, to check quickly that they are still there.
@@ -94,7 +94,7 @@ class Search:
     """
 
     def __init__(self, roots: list[tuple[str, Any]]) -> None:
-        self.found: dict[str, Read] = {}
+        self.values: dict[str, Read] = {}
         self.unwatched: dict[str, str] = {}
         self.entries: list[tuple[Mapping[str, Any], str, Any]] = []
         self.attributes: list[tuple[Any, str, Any]] = []
@@ -157,9 +157,9 @@ class Search:
     def _code(self, function: FunctionType) -> None:
         """Read the names in code: global variables, attributes of modules, imports."""
         code, scope = function.__code__, function.__globals__
-        known = lines(code)
+        uses = lines(code)
         for name in names(code):
-            self._names.setdefault(name, known.get(name, ""))
+            self._names.setdefault(name, uses.get(name, ""))
         for name, line in global_names(code).items():
             self._entry(scope, name, f"global {name}", line)
             if name not in scope and name not in _BUILTINS:
@@ -176,7 +176,7 @@ class Search:
             if attribute_count(code, name) > of_modules:  # `dl.grad` is none of a tensor
                 self._of_tapes.add(name)
         for name in METHODS.keys() & names(code):
-            self.unwatched[f".{name}()"] = _note(METHODS[name], known.get(name, ""))
+            self.unwatched[f".{name}()"] = _note(METHODS[name], uses.get(name, ""))
 
     def _chain(self, chain: Chain, scope: dict[str, Any], around: dict[str, CellType]) -> None:
         """Follow a chain of attributes through modules, and read its last value."""
@@ -217,7 +217,7 @@ class Search:
         if self._at.setdefault(path, value) is not value:  # another one of this name
             self._counts[path] = number = self._counts.get(path, 1) + 1
             path = f"{path} ({number})"
-        self.found[path] = Read(token_of(value), shown(value), where)
+        self.values[path] = Read(token_of(value), shown(value), where)
         if kind is str and value.isidentifier():
             self._names.setdefault(value, where)
         if kind in PLAIN or id(value) in self._seen or kind is np.float64:
@@ -246,7 +246,7 @@ class Search:
 
     def _contents(self, path: str, value: Any, where: str) -> None:
         """Read a value that is compared by its token."""
-        self.arrays.append((tokener(type(value)), value, self.found[path].token))
+        self.arrays.append((tokener(type(value)), value, self.values[path].token))
 
     def _collection(self, path: str, value: Any, where: str) -> None:
         parts = parts_of(value)
@@ -401,7 +401,7 @@ class Search:
         self._contents(path, value, where)
         if package == "torch":
             self._taped.append((path, value))
-            if isinstance(self.found[path].token[-1], int):  # its version
+            if isinstance(self.values[path].token[-1], int):  # its version
                 self.unwatched[path] = _note("what is written to its .data is not watched", where)
         elif package in TABLES:
             self.unwatched[path] = _note("the labels of a table are not watched", where)

@@ -81,12 +81,12 @@ class Call:
     def paths(self) -> list[str]:
         """Return the expression of each leaf, such as ``params['w']``."""
         names = _parameter_names(self.function, len(self.args))
-        found = []
+        expressions = []
         for path in leaf_paths(self.structure):
             group, _, rest = path[1:].partition("]")
             key, _, tail = rest[1:].partition("]")
-            found.append((names[self.traced[int(key)]] if group == "0" else key[1:-1]) + tail)
-        return found
+            expressions.append((names[self.traced[int(key)]] if group == "0" else key[1:-1]) + tail)
+        return expressions
 
     def shown(self, types: Sequence[LeafType]) -> dict[str, str]:
         """Return each argument by its expression: its shape and dtype, or its static value."""
@@ -107,9 +107,9 @@ class Call:
         InputError
             A leaf is neither a real scalar nor a real array.
         """
-        found = tuple(map(_leaf_type, self.leaves))
-        if None in found:
-            position = found.index(None)
+        types = tuple(map(_leaf_type, self.leaves))
+        if None in types:
+            position = types.index(None)
             value, path = self.leaves[position], self.paths()[position]
             without_parts(value, f"the argument {path} of jit")
             kind = getattr(value, "dtype", None) or type(value).__name__
@@ -118,7 +118,7 @@ class Call:
                 hint="name the position of the argument in static_argnums: "
                 "it is then a constant, and another one is another trace",
             )
-        return found  # type: ignore[return-value]  # None was refused
+        return types  # type: ignore[return-value]  # None was refused
 
     def constants(self) -> tuple[Any, ...]:
         """Return the static arguments as a key: equal ones share a trace.
@@ -214,8 +214,8 @@ def matcher(call: Call, types: Sequence[LeafType]) -> Callable[[Any, Any], Any]:
     text = f"def match(args, kwargs):\n    try:\n        {body}\n"
     text += "    except (KeyError, AttributeError):\n        return MISS\n"
     exec(compile(text, "<difflab.jit>", "exec", dont_inherit=True), scope)  # noqa: S102 - holds only names made here
-    found: Callable[[Any, Any], Any] = scope["match"]
-    return found
+    match: Callable[[Any, Any], Any] = scope["match"]
+    return match
 
 
 def _leaf_test(number: int, source: str, kind: LeafType) -> list[str]:

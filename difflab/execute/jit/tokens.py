@@ -64,8 +64,8 @@ def parter(kind: type) -> Callable[[Any], list[Any]]:
 
 
 def _elements(array: Any) -> list[Any]:
-    found: list[Any] = np.asarray(array).ravel().tolist()
-    return found
+    elements: list[Any] = np.asarray(array).ravel().tolist()
+    return elements
 
 
 def _of_dict(container: dict[Any, Any]) -> list[Any]:

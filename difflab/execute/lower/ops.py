@@ -251,8 +251,8 @@ def as_index(stored: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _uses(program: NumpyProgram) -> dict[int, int]:
     uses: dict[int, int] = {}
-    for numbers in (*(op.reads for op in program.ops), program.outputs):
-        for number in numbers:
+    for reads in (*(op.reads for op in program.ops), program.outputs):
+        for number in reads:
             uses[number] = uses.get(number, 0) + 1
     return uses
 

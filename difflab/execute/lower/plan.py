@@ -206,13 +206,13 @@ class BufferPlan:
     def _line(self, op: Op) -> str:
         known = self.program.known
         reads = ", ".join(repr(known[n].item()) if n in known else f"v{n}" for n in op.reads)
-        place = "memory of its own"
+        storage = "memory of its own"
         if op.number in self.direct:
-            place = f"result {self.direct[op.number][0]}"
+            storage = f"result {self.direct[op.number][0]}"
         elif op.number in self.slots:
-            place = f"buffer {self.slots[op.number][1]}"
+            storage = f"buffer {self.slots[op.number][1]}"
         label = op.detail[0].name if op.form == OpForm.KERNEL else op.name
-        return f"v{op.number} = {label}({reads})  # {place}"
+        return f"v{op.number} = {label}({reads})  # {storage}"
 
     def _assign(self) -> None:
         """Assign buffers; a value is live as long as any view of its memory."""
@@ -269,5 +269,5 @@ def planned(steps: Schedule | ScalarProgram, real: np.dtype[Any] = FLOAT) -> Buf
             dtype = BOOL if row.boolean else FLOAT
             reads = tuple(map(recorder.read, args))
             recorder.numbers[node] = recorder.emit(OpForm.KERNEL, detail, reads, shape, dtype)
-    outputs = [recorder.read_all(places) for places in steps.places]
+    outputs = [recorder.read_all(cells) for cells in steps.places]
     return BufferPlan(recorder.program.computed_in(real), outputs)

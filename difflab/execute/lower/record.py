@@ -56,7 +56,7 @@ class Recorder:
     ) -> None:
         self.program = NumpyProgram(input_shapes)
         self.next = len(input_shapes)
-        self.found: dict[Hashable, int] = {}
+        self.by_key: dict[Hashable, int] = {}
         kinds = [FLOAT] * self.next if dtypes is None else dtypes
         self.inputs = [
             RecordedValue(self, number, shape, dtype)
@@ -74,9 +74,9 @@ class Recorder:
         if array.ndim == 0 and array.dtype.kind in "iu":
             array = array.astype(FLOAT)
         key = (array.dtype.str, array.shape, array.tobytes())
-        number = self.found.get(key)
+        number = self.by_key.get(key)
         if number is None:
-            number = self.found[key] = self._fresh(array.dtype)
+            number = self.by_key[key] = self._fresh(array.dtype)
             self.program.known[number] = array
         return number
 
@@ -85,9 +85,9 @@ class Recorder:
     ) -> int:
         """Append an operation unless an equal one exists; return its value number."""
         key = (form, detail, reads)
-        number = self.found.get(key)
+        number = self.by_key.get(key)
         if number is None:
-            number = self.found[key] = self._fresh(dtype)
+            number = self.by_key[key] = self._fresh(dtype)
             self.program.made[number] = Op(form, detail, reads, number, shape, dtype)
         return number
 
@@ -351,8 +351,8 @@ def common_shape(values: Sequence[Any]) -> Shape:
 @cache
 def result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype of a universal function's result."""
-    found: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
-    return found
+    result_type: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
+    return result_type
 
 
 # --- NumPy functions ----------------------------------------------------------------------
@@ -434,17 +434,17 @@ def as_ufuncs(
     """
     recorder = UfuncRecorder(program, truths)
     code, numbers = recorder.program, recorder.numbers
-    found: dict[Any, NumpyProgram | None] = {}
+    programs: dict[Any, NumpyProgram | None] = {}
     for cell, row, args, _ in program.steps:
         local = [numbers[arg] for arg in args]
         if -1 in local:
             local = list(map(recorder.read, args))
         kinds = tuple([arg in code.truths for arg in local]) if code.truths else len(args)
         key = row, kinds
-        if key not in found:
+        if key not in programs:
             of_truths = [arg in code.truths for arg in local]
-            found[key] = _form(row, _kinds(of_truths), spelled, forms)
-        form = found[key]
+            programs[key] = _form(row, _kinds(of_truths), spelled, forms)
+        form = programs[key]
         if form is None:
             form = spelled_form(row, [recorder.kind_of(arg) for arg in local], spelled, forms)
         numbers[cell] = recorder.inline(form, local)
@@ -468,7 +468,7 @@ def always_spelled(
     """
     rows = {row: len(args) for _, row, args, _ in program.steps.samples}
     return all(
-        _form(row, _kinds([place in row.truths for place in range(arity)]), spelled, forms)
+        _form(row, _kinds([index in row.truths for index in range(arity)]), spelled, forms)
         for row, arity in rows.items()
         if row is not as_number
     )

@@ -130,7 +130,7 @@ def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
     ('sin({0})', 'of_digamma({0})', '(nan if {0} < 0.0 else 1.0 / {0})')
     """
     arity = row.arity or 0
-    kinds = tuple("truth" if place in row.truths else "number" for place in range(arity))
+    kinds = tuple("truth" if position in row.truths else "number" for position in range(arity))
     form = form_over(_TEMPLATES, row, kinds)
     if row.ufunc in _TEMPLATES:
         words = set(re.findall(r"[A-Za-z_]\w*", _TEMPLATES[row.ufunc]))
@@ -163,8 +163,8 @@ def _written(form: NumpyProgram, arity: int) -> tuple[list[str], str]:
     uses: dict[int, int] = {}
     for op in form.ops:
         template = _TEMPLATES[op.name]
-        for place, read in enumerate(op.reads):
-            uses[read] = uses.get(read, 0) + template.count(f"{{{place}}}")
+        for position, read in enumerate(op.reads):
+            uses[read] = uses.get(read, 0) + template.count(f"{{{position}}}")
     texts = {index: f"{{{index}}}" for index in range(arity)}
     texts |= {number: _literal(value.item()) for number, value in form.known.items()}
     lines, sums = [], set[int]()
@@ -220,8 +220,8 @@ def called(row: Primitive) -> Callable[..., Any]:
     template, names = plain(row)
     letters = "abcd"[: row.arity]
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
-    found: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
-    return found
+    function: Callable[..., Any] = eval(source, dict(names))  # noqa: S307 - from the table's kernels
+    return function
 
 
 def computes_numbers(graph: Graph) -> bool:
@@ -347,7 +347,7 @@ def expression_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | No
     """
     if row.shape is not None or any(kind not in ("number", "truth") for kind in kinds):
         return None
-    if any(kind == "truth" and place not in row.truths for place, kind in enumerate(kinds)):
+    if any(kind == "truth" and index not in row.truths for index, kind in enumerate(kinds)):
         return None  # Python computes with integers then
     form = form_over(_KNOWN, row, kinds)
     if form is None or not all(form.truths.issuperset(op.reads) for op in form.ops if _joins(op)):

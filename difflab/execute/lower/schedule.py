@@ -159,14 +159,14 @@ class _Scheduler:
         self.schedule = schedule
         self.graph = schedule.function.graph
         self.spare = len(self.graph)
-        self.found: dict[Any, int] = {}
+        self.by_key: dict[Any, int] = {}
         self.same: dict[int, int] = {}
         rows = self.graph.primitives
         self.multiplication = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in order; the schedule is complete when the iterator is exhausted."""
-        graph, known, same, found = self.graph, self.schedule.known, self.same, self.found
+        graph, known, same, by_key = self.graph, self.schedule.known, self.same, self.by_key
         rows, constants, renamed = graph.primitives, graph.constants, same.keys()
         params = [dict(entry) for entry in graph.param_table]
         all_args, ends = tuple(graph.args.tolist()), graph.starts.tolist()
@@ -186,7 +186,7 @@ class _Scheduler:
                 known[node] = _folded(row, [known[arg] for arg in args])
             elif row is power and known.get(args[1]) in _PRODUCTS:
                 yield from self._product(node, args)
-            elif not repeats or (first := found.setdefault((opcode, args, param), node)) == node:
+            elif not repeats or (first := by_key.setdefault((opcode, args, param), node)) == node:
                 yield node, row, args, params[param]
             else:
                 same[node] = first
@@ -226,7 +226,7 @@ class _Scheduler:
 
     def _step(self, node: int, key: Any, row: Primitive, args: tuple[int, ...]) -> Iterator[Step]:
         """Yield a step unless an equal one exists."""
-        first = self.found.setdefault(key, node)
+        first = self.by_key.setdefault(key, node)
         if first == node:
             yield node, row, args, {}
         else:
@@ -344,7 +344,7 @@ class Cells:
         self.program = program
         self.next = program.inputs
         self.cells = _CellsOfNodes(lambda node: self.constant(schedule.known[node]))
-        self.found: dict[Any, int] = {}
+        self.by_key: dict[Any, int] = {}
 
     def filled(self, steps: Iterable[Step]) -> ScalarProgram:
         """Return the program of steps, of which those on arrays only move data."""
@@ -379,8 +379,8 @@ class Cells:
         function = self.schedule.function
         require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
         parts = function.split(np.arange(function.n))
-        for node, numbers in zip(function.input_nodes, parts, strict=True):
-            self.cells[node] = numbers if numbers.ndim else int(numbers)
+        for node, cells in zip(function.input_nodes, parts, strict=True):
+            self.cells[node] = cells if cells.ndim else int(cells)
 
     def fresh(self) -> int:
         """Return a new cell."""
@@ -390,10 +390,10 @@ class Cells:
     def constant(self, value: Any) -> int:
         """Return the cell of a constant."""
         key = (type(value), repr(value))
-        if key not in self.found:
-            self.found[key] = self.fresh()
-            self.program.known[self.found[key]] = value
-        return self.found[key]
+        if key not in self.by_key:
+            self.by_key[key] = self.fresh()
+            self.program.known[self.by_key[key]] = value
+        return self.by_key[key]
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Apply a row's data movement to the cells; gaps are filled with the constant 0."""
@@ -499,13 +499,13 @@ class _Unrolled(Cells):
 
     def _one(self, row: Primitive, args: tuple[int, ...]) -> int:
         key = (row, args)
-        if key not in self.found:
+        if key not in self.by_key:
             if not self.left:
                 raise UnsupportedError(_TOO_MANY.format(self.most))
             self.left -= 1
-            self.found[key] = self.fresh()
-            self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
-        return self.found[key]
+            self.by_key[key] = self.fresh()
+            self.program.steps.append(ScheduledStep(self.by_key[key], row, args, {}))
+        return self.by_key[key]
 
     def folded(self, row: Primitive, cells: CellArray, axes: Sequence[int]) -> Any:
         """Reduce the cells along some axes pairwise, which limits rounding errors."""
@@ -522,20 +522,20 @@ class _Unrolled(Cells):
     def accumulated(self, join: Primitive, *operands: CellArray, axis: int) -> Any:
         """Join each element along an axis to the result before it."""
         *coefficients, terms = [np.moveaxis(cells, axis, 0) for cells in operands]
-        found = [terms[0]]
-        for place in range(1, len(terms)):
-            before = found[-1]
+        results = [terms[0]]
+        for position in range(1, len(terms)):
+            before = results[-1]
             if coefficients:
-                before = np.asarray(self._each(multiply, [coefficients[0][place - 1], before]))
-            found.append(np.asarray(self._each(join, [before, terms[place]])))
-        return np.moveaxis(np.stack(found), 0, axis)
+                before = np.asarray(self._each(multiply, [coefficients[0][position - 1], before]))
+            results.append(np.asarray(self._each(join, [before, terms[position]])))
+        return np.moveaxis(np.stack(results), 0, axis)
 
     def in_order(self, *operands: CellArray, places: Sequence[Any], length: int) -> Any:
         """Add the terms of sums from the first to the last."""
         lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
         terms = np.empty((*lead, length), dtype=np.int64)
-        for cells, place in zip(operands, places, strict=True):
-            terms[..., slice(*place)] = cells
+        for cells, bounds in zip(operands, places, strict=True):
+            terms[..., slice(*bounds)] = cells
         total = self.accumulated(add, terms, axis=-1)[..., -1]
         return int(total) if lead == () else total
 
@@ -544,10 +544,10 @@ class _Unrolled(Cells):
         moved = np.moveaxis(cells, axis, 0)
         flat = moved.reshape(len(moved), -1)
         sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(size)]
-        for place, row in zip(indices(places).tolist(), flat.tolist(), strict=True):
-            for found, cell in zip(sums[place], row, strict=True):
-                found.append(cell)
-        added = np.array([[self._sum(found) for found in row] for row in sums], dtype=np.int64)
+        for position, row in zip(indices(places).tolist(), flat.tolist(), strict=True):
+            for terms, cell in zip(sums[position], row, strict=True):
+                terms.append(cell)
+        added = np.array([[self._sum(terms) for terms in row] for row in sums], dtype=np.int64)
         return np.moveaxis(added.reshape(size, *moved.shape[1:]), 0, axis)
 
     def scattered(self, *operands: CellArray, **params: Any) -> Any:
@@ -619,8 +619,8 @@ def spread(value: Any, shape: Shape) -> NDArray[Any]:
     >>> spread(np.array(5.0), (3,))
     array([5., 5., 5.])
     """
-    found: NDArray[Any] = value
-    return found if getattr(value, "shape", None) == shape else np.broadcast_to(value, shape)
+    array: NDArray[Any] = value
+    return array if getattr(value, "shape", None) == shape else np.broadcast_to(value, shape)
 
 
 def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:

@@ -110,17 +110,17 @@ class CustomCall:
     def of(cls, function: type, args: Sequence[Any]) -> tuple[CustomCall, list[Any]]:
         """Return the call and its arrays, the arguments to differentiate by."""
         args = [
-            without_parts(arg, f"argument {place + 1} of {function.__name__}")
+            without_parts(arg, f"argument {index + 1} of {function.__name__}")
             if _is_array(arg)
             else arg
-            for place, arg in enumerate(args)
+            for index, arg in enumerate(args)
         ]
         arrays = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
-        for place, arg in enumerate(template):
+        for index, arg in enumerate(template):
             if any(_is_carrier(leaf) for leaf in flatten(arg)[0]):
                 raise InputError(
-                    f"argument {place + 1} of {function.__name__} contains traced values or"
+                    f"argument {index + 1} of {function.__name__} contains traced values or"
                     " tensors",
                     hint="pass each of them to apply() as a separate argument",
                 )
@@ -132,16 +132,16 @@ class CustomCall:
         return self.function.__name__
 
     @property
-    def places(self) -> list[int]:
+    def holes(self) -> list[int]:
         """The positions of the arrays among the arguments."""
-        return [place for place, arg in enumerate(self.template) if arg is HOLE]
+        return [index for index, arg in enumerate(self.template) if arg is HOLE]
 
     def filled(self, values: Sequence[Any], other: Any = HOLE) -> list[Any]:
         """Return a value per argument: `values` for the arrays, the others as they are."""
         remaining = iter(values)
         rest = self.template if other is HOLE else (other,) * len(self.template)
         pairs = zip(self.template, rest, strict=True)
-        return [next(remaining) if arg is HOLE else given for arg, given in pairs]
+        return [next(remaining) if arg is HOLE else fixed for arg, fixed in pairs]
 
     def key(self) -> Any:
         """Return a key that is equal for equal calls, including scalar types; may be unhashable."""
@@ -155,11 +155,11 @@ class CustomCall:
         result = self.function.forward(context, *self.filled(protected))  # type: ignore[attr-defined]
         single = not isinstance(result, tuple | list)
         outputs = (result,) if single else tuple(result)
-        for place, output in enumerate(outputs):
+        for index, output in enumerate(outputs):
             elsewhere = _is_carrier(output) or module_of(output) is not np
             if not (elsewhere or np.asarray(output).dtype.kind in "biufc"):
                 raise InputError(
-                    f"{self.name}.forward returns {_described(output)} as output {place + 1}",
+                    f"{self.name}.forward returns {_described(output)} as output {index + 1}",
                     hint="it returns an array, or a tuple of arrays",
                 )
         return ForwardResult(tuple(map(_number, outputs)), single, context)
@@ -171,9 +171,9 @@ class CustomCall:
             raise UnsupportedError(reason)
         return self.cotangents(self.function.backward(context, *bars), shapes)  # type: ignore[attr-defined]
 
-    def cotangents(self, found: Any, shapes: Sequence[Shape]) -> list[Any]:
+    def cotangents(self, returned: Any, shapes: Sequence[Shape]) -> list[Any]:
         """Return the cotangent of each array, None for none, checked and un-broadcast."""
-        bars = list(found) if isinstance(found, tuple | list) else [found]
+        bars = list(returned) if isinstance(returned, tuple | list) else [returned]
         count = len(self.template)
         if len(bars) != count:
             raise InputError(
@@ -181,13 +181,13 @@ class CustomCall:
                 f" takes {counted(count, 'argument')}",
                 hint="return one for every argument but ctx, None for those without derivative",
             )
-        chosen = [bars[place] for place in self.places]
+        chosen = [bars[index] for index in self.holes]
         return [
-            None if bar is None else self._narrowed(_number(bar), shape, place)
-            for bar, shape, place in zip(chosen, shapes, self.places, strict=True)
+            None if bar is None else self._narrowed(_number(bar), shape, index)
+            for bar, shape, index in zip(chosen, shapes, self.holes, strict=True)
         ]
 
-    def _narrowed(self, bar: Any, shape: Shape, place: int) -> Any:
+    def _narrowed(self, bar: Any, shape: Shape, index: int) -> Any:
         """Return a cotangent summed over the axes along which its argument was broadcast."""
         wide = shape_of(bar)
         if wide == shape:
@@ -195,7 +195,7 @@ class CustomCall:
         if not fits(shape, wide):
             raise ShapeError(
                 f"{self.name}.backward returned a cotangent of shape {wide} for argument"
-                f" {place + 1} of forward, whose shape is {shape}"
+                f" {index + 1} of forward, whose shape is {shape}"
             )
         rule: Any = broadcast.rule
         return rule.transpose(bar, 0, (shape,), shape=wide, rank=len(shape))
@@ -208,9 +208,9 @@ class CustomCall:
         tangents = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
         return self.tangents(tangents, outputs)
 
-    def tangents(self, found: Any, outputs: Sequence[Shape]) -> list[Any]:
+    def tangents(self, returned: Any, outputs: Sequence[Shape]) -> list[Any]:
         """Return the tangents of the outputs, checked; None becomes zero."""
-        dots = list(found) if isinstance(found, tuple | list) else [found]
+        dots = list(returned) if isinstance(returned, tuple | list) else [returned]
         if len(dots) != len(outputs):
             raise InputError(
                 f"{self.name}.jvp returned {counted(len(dots), 'tangent')}, and forward returns"
@@ -220,11 +220,11 @@ class CustomCall:
             np.zeros(shape)[()] if dot is None else _number(dot)
             for dot, shape in zip(dots, outputs, strict=True)
         ]
-        for place, (dot, shape) in enumerate(zip(dots, outputs, strict=True)):
+        for index, (dot, shape) in enumerate(zip(dots, outputs, strict=True)):
             if shape_of(dot) != shape:
                 raise ShapeError(
                     f"{self.name}.jvp returned a tangent of shape {shape_of(dot)} for output"
-                    f" {place + 1} of forward, whose shape is {shape}"
+                    f" {index + 1} of forward, whose shape is {shape}"
                 )
         return dots
 
@@ -255,8 +255,8 @@ def _is_carrier(value: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     """Whether an argument can be differentiated by; Python scalars are settings."""
-    known = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
-    return known or module_of(value) is not np
+    is_array = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
+    return is_array or module_of(value) is not np
 
 
 def _number(value: Any) -> Any:

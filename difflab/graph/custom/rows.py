@@ -124,16 +124,16 @@ class _Site:
                 if isinstance(output, Node) and output.id not in own
             }
             nodes = [value for value in ran.context.kept if isinstance(value, Node)]
-            known = {id(node): made[node.id] for node in nodes if node.id in made}
-            return ran.context.replaced(known)
+            by_id = {id(node): made[node.id] for node in nodes if node.id in made}
+            return ran.context.replaced(by_id)
         assert self._example is not None
         ran, examples = self._example
         settings = ran.context.settings.values()
         fixed = all(any(value is arg for arg in self.call.template) for value in settings)
-        known = {id(one): node for one, node in zip(ran.outputs, parts, strict=True)}
-        known |= {id(one): node for one, node in zip(examples, args, strict=True)}
-        if fixed and all(id(value) in known for value in ran.context.kept):
-            return ran.context.replaced(known)
+        by_id = {id(one): node for one, node in zip(ran.outputs, parts, strict=True)}
+        by_id |= {id(one): node for one, node in zip(examples, args, strict=True)}
+        if fixed and all(id(value) in by_id for value in ran.context.kept):
+            return ran.context.replaced(by_id)
         return None
 
     def _vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Any]:
@@ -227,7 +227,7 @@ def host_row(
         if recorded is not None:
             return evaluate(recorded, args, ArrayInterpreter(np))[0]
         wide = [np.broadcast_to(arg, batch + own) for arg, own in zip(args, shapes, strict=True)]
-        points = [compute(*[arg[place] for arg in wide]) for place in np.ndindex(batch)]
+        points = [compute(*[arg[index] for arg in wide]) for index in np.ndindex(batch)]
         return np.array(points).reshape(batch + shape)
 
     def exact(mp: Any, *args: Any) -> Any:

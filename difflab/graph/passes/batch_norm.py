@@ -137,15 +137,15 @@ class _Folding:
     ) -> int | None:
         """Append a convolution with a scale and a shift, where the operation gives one."""
         operands = [Node(builder, arg) for arg in args]
-        found = None
+        convolution = None
         if row is reshape:
-            found = self._convolution(builder, operands, dict(params)["shape"])
+            convolution = self._convolution(builder, operands, dict(params)["shape"])
         elif len(row.signs) == 2 or row.degrees:
-            found = self._changed(node, row, operands)
-        if found is None:
+            convolution = self._changed(node, row, operands)
+        if convolution is None:
             return None
-        self.known[node] = found
-        return None if found.scale is None else found.written().id
+        self.known[node] = convolution
+        return None if convolution.scale is None else convolution.written().id
 
     def _convolution(
         self, builder: Builder, operands: list[Node], shape: Shape
@@ -167,15 +167,15 @@ class _Folding:
 
     def _changed(self, node: int, row: Primitive, operands: list[Node]) -> _Convolution | None:
         """Return a convolution shifted or scaled once more."""
-        for place, old in enumerate(self.arguments[node]):
+        for index, old in enumerate(self.arguments[node]):
             conv = self.known.get(old)
-            if conv is None or self.uses[old] > 1 or (row.degrees and row.degrees[place] < 0):
+            if conv is None or self.uses[old] > 1 or (row.degrees and row.degrees[index] < 0):
                 continue
-            change = _per_channel(operands[1 - place], conv)
+            change = _per_channel(operands[1 - index], conv)
             if change is None:
                 continue
             self.folded += bool(row.degrees)
-            return _combined(row, conv, change, place)
+            return _combined(row, conv, change, index)
         return None
 
 
@@ -209,19 +209,19 @@ def _per_channel(value: Node, conv: _Convolution) -> Node | None:
     return arrays.reshape(value, (size,))  # type: ignore[no-any-return]
 
 
-def _combined(row: Primitive, conv: _Convolution, change: Node, place: int) -> _Convolution:
-    """Fold a row into a convolution, its argument of index `place`; `change` is the other one."""
+def _combined(row: Primitive, conv: _Convolution, change: Node, index: int) -> _Convolution:
+    """Fold a row into a convolution, its argument of index `index`; `change` is the other one."""
     scale, shift = conv.scale, conv.shift
     if row.signs:
-        if row.signs[place] < 0:  # change − conv
+        if row.signs[index] < 0:  # change − conv
             minus = Node(change.builder, change.builder.constant(-1.0))
             scale = arrays.broadcast_to(minus, change.shape) if scale is None else -scale
             shift = change if shift is None else change - shift
         else:
-            change = negative(change) if row.signs[1 - place] < 0 else change
+            change = negative(change) if row.signs[1 - index] < 0 else change
             shift = change if shift is None else shift + change
     else:
-        if row.degrees[1 - place] < 0:
+        if row.degrees[1 - index] < 0:
             change = 1.0 / change
         scale = change if scale is None else scale * change
         shift = None if shift is None else shift * change
@@ -233,7 +233,7 @@ def _check(function: Function, folded: Function) -> None:
     rng = np.random.default_rng(0)
     for _ in range(POINTS):
         point = rng.uniform(0.5, 1.5, function.n)
-        expected, found = function.values(point), folded.values(point)
+        expected, actual = function.values(point), folded.values(point)
         close = CLOSE * np.max(np.abs(expected), initial=1.0)
-        if not np.allclose(found, expected, rtol=0, atol=close, equal_nan=True):
+        if not np.allclose(actual, expected, rtol=0, atol=close, equal_nan=True):
             raise ConsistencyError("fold_batch_norm changed a function's values")

@@ -81,10 +81,10 @@ def classes(function: Function, chains: Chains, lanes: int) -> LaneClasses | Non
     for nodes in _levels(graph, chains):
         finder.add(nodes)
         seen += len(nodes)
-        groups = len(finder.found.members)
+        groups = len(finder.classes.members)
         if groups * lanes > (seen if groups > PATIENCE else len(graph)):
             return None
-    return finder.found
+    return finder.classes
 
 
 def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
@@ -107,9 +107,9 @@ def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
     ready = np.flatnonzero((waiting == 0) & ~chains.inside)
     while len(ready):
         yield ready
-        taken = users[_ranges(starts_of[ready], ends_of[ready])]
-        np.subtract.at(waiting, taken, 1)
-        ready = _distinct(taken[waiting[taken] == 0])
+        targets = users[_ranges(starts_of[ready], ends_of[ready])]
+        np.subtract.at(waiting, targets, 1)
+        ready = _distinct(targets[waiting[targets] == 0])
 
 
 def _distinct(nodes: NDArray[Any]) -> NDArray[Any]:
@@ -143,7 +143,7 @@ class _Finder:
         self.graph = graph
         self.chains = chains
         size = len(graph)
-        self.found = LaneClasses([], np.full(size, -1), np.zeros(size, dtype=np.int64))
+        self.classes = LaneClasses([], np.full(size, -1), np.zeros(size, dtype=np.int64))
         scalar = graph.scalars()
         self.scalar = scalar
         self.inputs = np.array([node for node in inputs if scalar[node]], dtype=np.int64)
@@ -172,9 +172,9 @@ class _Finder:
             self._new(LaneKind.WHOLE, np.array([node]))
 
     def _new(self, kind: LaneKind, nodes: Nodes) -> None:
-        self.found.of[nodes] = len(self.found.members)
-        self.found.lane[nodes] = np.arange(len(nodes))
-        self.found.members.append(LaneClass(kind, nodes))
+        self.classes.of[nodes] = len(self.classes.members)
+        self.classes.lane[nodes] = np.arange(len(nodes))
+        self.classes.members.append(LaneClass(kind, nodes))
 
     def _constants(self, nodes: Nodes) -> None:
         """Class constants: each frequent one alone, and all others, which are data, together."""
@@ -187,7 +187,7 @@ class _Finder:
             self._new(LaneKind.CONSTANT, np.array([node]))
         if not alone.all():
             self._new(LaneKind.CONSTANT, nodes[~alone])
-        self.found.lane[nodes] = 0  # they do not determine the order of their results
+        self.classes.lane[nodes] = 0  # they do not determine the order of their results
 
     def _exponents(self) -> NDArray[np.bool_]:
         """Mark the arguments that are whole exponents, which decide how a power is computed."""
@@ -196,8 +196,8 @@ class _Finder:
         whole = np.zeros(len(graph), dtype=np.bool_)
         for node, (value, _) in graph.constants.items():
             whole[node] = float(value).is_integer()
-        places = graph.starts[:-1][graph.applies(power)] + 1
-        marked[places] = whole[graph.args[places]]
+        slots = graph.starts[:-1][graph.applies(power)] + 1
+        marked[slots] = whole[graph.args[slots]]
         return marked
 
     def _from_arrays(self, nodes: Nodes) -> None:
@@ -208,23 +208,23 @@ class _Finder:
         for source in _distinct(sources):
             chosen = nodes[sources == source]
             self._new(LaneKind.ELEMENTS, chosen)
-            self.found.lane[chosen] = self.element[chosen]
+            self.classes.lane[chosen] = self.element[chosen]
 
     def _operations(self, nodes: Nodes) -> None:
         """Class the results of elementwise rows."""
         if not len(nodes):
             return
-        graph, found = self.graph, self.found
+        graph, lane_classes = self.graph, self.classes
         arity = self.arity[nodes]
         kinds: list[NDArray[Any]] = [graph.opcode[nodes]]
         lanes: list[NDArray[Any]] = [nodes]
         for position in range(int(arity.max())):
             there = arity > position
-            places = np.where(there, graph.starts[nodes] + position, 0)
-            args = graph.args[places]
-            groups = np.where(self.exponents[places], ~args, found.of[args] + 1)
+            slots = np.where(there, graph.starts[nodes] + position, 0)
+            args = graph.args[slots]
+            groups = np.where(self.exponents[slots], ~args, lane_classes.of[args] + 1)
             kinds.append(np.where(there, groups, 0))
-            lanes.insert(1, np.where(there, found.lane[args], 0))
+            lanes.insert(1, np.where(there, lane_classes.lane[args], 0))
         order = np.lexsort([*lanes, *reversed(kinds)])  # by class, by the first argument's lane, …
         differs = np.any([_changes(kind[order]) for kind in kinds], axis=0)
         ends = (np.flatnonzero(differs) + 1).tolist()
@@ -236,27 +236,27 @@ class _Finder:
         alike: dict[tuple[bytes, bytes], list[int]] = {}
         for node in nodes:
             terms, negated = self.chains.terms[node], self.chains.negated[node]
-            alike.setdefault((self.found.of[terms].tobytes(), negated.tobytes()), []).append(node)
+            alike.setdefault((self.classes.of[terms].tobytes(), negated.tobytes()), []).append(node)
         for members in alike.values():
             self._new(LaneKind.SUM, np.array(members))
 
 
 def element_indices(graph: Graph) -> Nodes:
     """Return for each node that is an element of an array its flat index, else -1."""
-    places = np.full(len(graph), -1)
+    indices = np.full(len(graph), -1)
     scalar = graph.scalars()
     nodes = np.flatnonzero(graph.applies(index) & scalar)
     keys = [dict(params).get("key") for params in graph.param_table]
     shapes = graph.shape_table
     sources = graph.args[graph.starts[nodes]]
     pairs = zip(graph.param_ids[nodes].tolist(), graph.shape_ids[sources].tolist(), strict=True)
-    places[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
-    return places
+    indices[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
+    return indices
 
 
 def flat(key: Sequence[int], shape: Sequence[int]) -> int:
     """Return the row-major flat index of a key in an array."""
-    place = 0
+    offset = 0
     for entry, size in zip(key, shape, strict=True):
-        place = place * size + entry
-    return place
+        offset = offset * size + entry
+    return offset

@@ -64,10 +64,10 @@ def rolled(function: Function, least: int | None = None) -> Function:
     if len(graph) < least or _varied(graph):
         return function
     sums = chains(graph, function.outputs)
-    found = classes(function, sums, LEAST_LANES)
-    if found is None:
+    lane_classes = classes(function, sums, LEAST_LANES)
+    if lane_classes is None:
         return function
-    result = write(function, found, sums)
+    result = write(function, lane_classes, sums)
     enough = _operations(result) * LEAST_LANES <= _operations(function)
     return result if enough else function
 
@@ -111,10 +111,10 @@ def flattened(function: Function) -> Function:
     builder = Builder(function.graph.source)
     point = builder.input("point", (function.n,))
     inputs = []
-    for shape, place in zip(
+    for shape, piece in zip(
         function.input_shapes, packed_slices(function.input_shapes), strict=True
     ):
-        key = ((place.start, place.stop, 1),) if shape else (place.start,)
+        key = ((piece.start, piece.stop, 1),) if shape else (piece.start,)
         part = builder.emit(index, (point,), (("key", key), ("rank", 1)))
         if len(shape) > 1:
             part = builder.emit(reshape, (part,), (("rank", 1), ("shape", shape)))

@@ -63,14 +63,14 @@ class _VectorWriter:
             )
         ]
         self.inputs = dict(zip(function.input_nodes, inputs, strict=True))
-        for number, found in enumerate(self.classes.members):
-            builder.span = int(self.graph.spans[found.nodes[0]])
-            if found.kind is LaneKind.OPERATION:
-                self.vectors[number] = self._operation(found)
-            elif found.kind is LaneKind.SUM:
-                self.vectors[number] = self._sum(found)
-            elif found.kind is LaneKind.WHOLE:
-                self.vectors[number] = self._whole(int(found.nodes[0]))
+        for number, lane_class in enumerate(self.classes.members):
+            builder.span = int(self.graph.spans[lane_class.nodes[0]])
+            if lane_class.kind is LaneKind.OPERATION:
+                self.vectors[number] = self._operation(lane_class)
+            elif lane_class.kind is LaneKind.SUM:
+                self.vectors[number] = self._sum(lane_class)
+            elif lane_class.kind is LaneKind.WHOLE:
+                self.vectors[number] = self._whole(int(lane_class.nodes[0]))
         outputs = [self._output(node) for node in function.outputs]
         names, structure, arguments = (
             function.output_names,
@@ -81,23 +81,23 @@ class _VectorWriter:
 
     def _output(self, node: int) -> int:
         """Return an output, which as a lane of a vector of truth values is a number."""
-        found, row = self.number(node), self.graph.primitive(node)
+        output, row = self.number(node), self.graph.primitive(node)
         if row is None or not row.boolean:
-            return found
-        now = self.builder.primitive(found)
+            return output
+        now = self.builder.primitive(output)
         if now is not None and now.boolean:
-            return found
-        return self.builder.emit(not_equal, (found, self.builder.constant(0)))
+            return output
+        return self.builder.emit(not_equal, (output, self.builder.constant(0)))
 
     def number(self, node: int) -> int:
         """Return one node of the old graph in the new one."""
         number = int(self.classes.of[node])
-        found = self.classes.members[number]
-        if found.kind is LaneKind.CONSTANT:
+        lane_class = self.classes.members[number]
+        if lane_class.kind is LaneKind.CONSTANT:
             return self.builder.constant(*self.graph.constants[node])
-        if found.kind is LaneKind.INPUT:
+        if lane_class.kind is LaneKind.INPUT:
             return self.inputs[node]
-        if len(found.nodes) == 1 and found.kind is not LaneKind.ELEMENTS:
+        if len(lane_class.nodes) == 1 and lane_class.kind is not LaneKind.ELEMENTS:
             return self.vectors[number]
         return self._emit(
             index, [self._vector(number)], key=(int(self.classes.lane[node]),), rank=1
@@ -130,12 +130,12 @@ class _VectorWriter:
     def _vector(self, number: int) -> int:
         """Return all lanes of a class as a vector; inputs are packed on first use."""
         if number not in self.vectors:
-            found = self.classes.members[number]
-            if found.kind is LaneKind.INPUT:
-                args = [self.inputs[node] for node in found.nodes.tolist()]
+            lane_class = self.classes.members[number]
+            if lane_class.kind is LaneKind.INPUT:
+                args = [self.inputs[node] for node in lane_class.nodes.tolist()]
                 self.vectors[number] = self._emit(pack, args, ranks=(0,) * len(args))
             else:
-                source = self.number(self.graph.arguments(int(found.nodes[0]))[0])
+                source = self.number(self.graph.arguments(int(lane_class.nodes[0]))[0])
                 self.vectors[number] = self._shaped(source, (math.prod(self._shape(source)),))
         return self.vectors[number]
 
@@ -148,30 +148,30 @@ class _VectorWriter:
             return node
         return self._emit(reshape, [node], shape=shape, rank=len(self._shape(node)))
 
-    def _operation(self, found: LaneClass) -> int:
+    def _operation(self, lane_class: LaneClass) -> int:
         """Apply a row to the vectors of its arguments."""
         graph = self.graph
-        first = int(found.nodes[0])
+        first = int(lane_class.nodes[0])
         row = graph.primitives[graph.opcode[first] - FIRST_ROW]
-        starts = graph.starts[found.nodes]
+        starts = graph.starts[lane_class.nodes]
         args = [self.vector(graph.args[starts + k]) for k in range(len(graph.arguments(first)))]
-        if len(found.nodes) > 1 and all(self._shape(arg) == () for arg in args):
-            args[0] = self.builder.spread(args[0], (len(found.nodes),))
+        if len(lane_class.nodes) > 1 and all(self._shape(arg) == () for arg in args):
+            args[0] = self.builder.spread(args[0], (len(lane_class.nodes),))
         return self.builder.emit(row, args)
 
-    def _sum(self, found: LaneClass) -> int:
+    def _sum(self, lane_class: LaneClass) -> int:
         """Add up long sums of the same classes of terms, each in its order."""
-        terms = np.stack([self.chains.terms[node] for node in found.nodes.tolist()])
+        terms = np.stack([self.chains.terms[node] for node in lane_class.nodes.tolist()])
         lead = terms.shape[:1] if len(terms) > 1 else ()
-        negated = self.chains.negated[int(found.nodes[0])]
+        negated = self.chains.negated[int(lane_class.nodes[0])]
         columns = self._columns(self.classes.of[terms[0]] * 2 + negated)
         parts = []
-        for places in columns:
-            part = self.vector(terms[:, places].ravel())
-            part = self._emit(negative, [part]) if negated[places[0]] else part
-            parts.append(self._filled(part, (*lead, len(places))))
+        for indices in columns:
+            part = self.vector(terms[:, indices].ravel())
+            part = self._emit(negative, [part]) if negated[indices[0]] else part
+            parts.append(self._filled(part, (*lead, len(indices))))
         length = terms.shape[1]
-        keys = [_equidistant(places) for places in columns]
+        keys = [_equidistant(indices) for indices in columns]
         if None in keys:
             rank = len(lead) + 1
             joined = self._emit(concatenate, parts, axis=-1, rank=rank)
@@ -200,16 +200,16 @@ class _VectorWriter:
         if many and row is pack:
             return self._listed(np.array(args))
         if many and row is scatter:
-            found = self._scattered(np.array(args), params["keys"], params["shape"])
-            if found is not None:
-                return found
+            scattered = self._scattered(np.array(args), params["keys"], params["shape"])
+            if scattered is not None:
+                return scattered
         return self._emit(row, [self.number(arg) for arg in args], **params)
 
     def _listed(self, nodes: Nodes) -> int:
         """Return lanes of any classes as a vector."""
         columns = self._columns(self.classes.of[nodes])
-        parts = [self._filled(self.vector(nodes[places]), places.shape) for places in columns]
-        keys = [_equidistant(places) for places in columns]
+        parts = [self._filled(self.vector(nodes[indices]), indices.shape) for indices in columns]
+        keys = [_equidistant(indices) for indices in columns]
         if len(parts) == 1:
             return parts[0]
         if None not in keys:
@@ -220,28 +220,28 @@ class _VectorWriter:
 
     def _scattered(self, nodes: Nodes, keys: Any, shape: tuple[int, ...]) -> int | None:
         """Return zeros with scalars at some indices; None where two share an index."""
-        places = np.array([flat(key, shape) for key in keys])
-        order = np.argsort(places)
-        places = places[order]
-        if not np.diff(places).all():
+        indices = np.array([flat(key, shape) for key in keys])
+        order = np.argsort(indices)
+        indices = indices[order]
+        if not np.diff(indices).all():
             return None
         size = math.prod(shape)
         vector = self._listed(nodes[order])
-        key = _equidistant(places)
+        key = _equidistant(indices)
         if key is None:
-            there = places.tobytes()
+            there = indices.tobytes()
             vector = self._emit(put, [vector], axis=-1, places=there, rank=1, size=size)
         elif key != (0, size, 1):
             vector = self._emit(scatter, [vector], keys=((key,),), shape=(size,))
         return self._shaped(vector, shape)
 
 
-def _equidistant(places: Nodes) -> tuple[int, int | None, int] | None:
+def _equidistant(indices: Nodes) -> tuple[int, int | None, int] | None:
     """Return start, stop and step of equidistant indices, None for others."""
-    first, last = int(places[0]), int(places[-1])
-    if len(places) == 1:
+    first, last = int(indices[0]), int(indices[-1])
+    if len(indices) == 1:
         return (first, first + 1, 1)
-    steps = places[1:] - places[:-1]
+    steps = indices[1:] - indices[:-1]
     step = int(steps[0])
     if step == 0 or (steps != step).any():
         return None

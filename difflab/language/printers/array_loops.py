@@ -111,8 +111,8 @@ def _written(
         counters = ["i"]
     read = written = counters
     if step.lookup is not None:
-        places = indices(printer.graph.params(node)["places"]).tolist()
-        table = printer.tabulated([str(place + printer.base) for place in places], places=True)
+        positions = indices(printer.graph.params(node)["places"]).tolist()
+        table = printer.tabulated([str(index + printer.base) for index in positions], places=True)
         looked_up = list(counters)
         looked_up[step.lookup.axis] = printer.element(table, counters[step.lookup.axis])
         read, written = (counters, looked_up) if step.name == SCATTER else (looked_up, counters)
@@ -126,8 +126,8 @@ def _written(
         if ref.root == _BESIDE:
             factors.append(printer.at(terms, _affine(ref), read))
         elif printer.graph.shape(children[ref.root]):
-            place = printer.place(_affine(ref), read)
-            factors.append(printer.at_place(children[ref.root], place, need))
+            index = printer.place(_affine(ref), read)
+            factors.append(printer.at_place(children[ref.root], index, need))
         else:
             factors.append(printer.expression(children[ref.root]))
             if step.domain == (1,):

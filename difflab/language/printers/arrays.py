@@ -70,13 +70,13 @@ class ArrayForms:
         """Return a stack of diagonal matrices; of a matrix, `diag` is its diagonal."""
         # A selection keeps the signs of zeros; parts that are added lose them.
         (child,), size = self.view.children[node], below[-1]
-        places = list(range(size))
+        positions = list(range(size))
         return [
             *(
                 self.call("where"),
                 "(",
                 self.call("reshape"),
-                f"({places}, [{size}, 1]) == {places}, ",
+                f"({positions}, [{size}, 1]) == {positions}, ",
             ),
             *(self.call("reshape"), "(", (child, ANYTHING), f", {[*below, 1]}), 0)"),
         ]
@@ -88,12 +88,12 @@ class ArrayForms:
             self.view.children[node], self.graph.arguments(node), strict=True
         ):
             shape = self.graph.shape(argument)
-            written: list[Part] = [(child, ANYTHING)]
+            operand: list[Part] = [(child, ANYTHING)]
             if self.graph.shape(child) != shape:  # a broadcast that this notation implies
-                written = [self.call("broadcast"), "(", *written, f", {list(shape)})"]
+                operand = [self.call("broadcast"), "(", *operand, f", {list(shape)})"]
             if len(shape) != 1:
-                written = [self.call("reshape"), "(", *written, f", [{math.prod(shape)}])"]
-            parts += [", ", *written] if parts else written
+                operand = [self.call("reshape"), "(", *operand, f", [{math.prod(shape)}])"]
+            parts += [", ", *operand] if parts else operand
         if len(self.view.children[node]) == 1:
             return parts
         return [self.call("concatenate"), "(", *parts, ")"]

@@ -83,9 +83,9 @@ def bulk_lines(printer: StraightLinePrinter, longest: int) -> int:
     for ready in _rounds(nodes, columns, settled):
         for group in _groups(printer, ready, columns, levels, owned):
             operands = [texts[field].tolist() for field in group.fields]
-            written = map(group.template.__mod__, zip(*operands, strict=True))
+            expressions = map(group.template.__mod__, zip(*operands, strict=True))
             into = lines if group.lines else texts
-            into[group.nodes] = np.fromiter(written, dtype=object, count=len(group.nodes))
+            into[group.nodes] = np.fromiter(expressions, dtype=object, count=len(group.nodes))
         settled[ready] = True
     printer.lines += lines[owners].tolist()
     return end
@@ -122,8 +122,8 @@ def _operands(printer: StraightLinePrinter) -> list[Nodes]:
     graph = printer.graph
     counts, args = np.diff(graph.starts), np.append(graph.args, [0] * _MOST_OPERANDS)
     return [
-        np.where(counts > place, args[graph.starts[:-1] + place], len(graph))
-        for place in range(_MOST_OPERANDS)
+        np.where(counts > position, args[graph.starts[:-1] + position], len(graph))
+        for position in range(_MOST_OPERANDS)
     ]
 
 
@@ -165,9 +165,9 @@ def _own_lines(
 def _names(printer: StraightLinePrinter, nodes: Nodes) -> NDArray[np.object_]:
     """Declare and return the names of nodes in the program, and new names."""
     graph, names = printer.graph, np.empty(len(nodes), dtype=object)
-    known = np.isin(nodes, list(printer.named))
-    names[known] = [printer.named[node] for node in nodes[known].tolist()]
-    names[~known] = printer.fresh.several("t", len(nodes) - int(known.sum()))
+    named = np.isin(nodes, list(printer.named))
+    names[named] = [printer.named[node] for node in nodes[named].tolist()]
+    names[~named] = printer.fresh.several("t", len(nodes) - int(named.sum()))
     printer.names.update(zip(nodes.tolist(), names.tolist(), strict=True))
     boolean = np.array([row.boolean for row in graph.primitives])
     truths = boolean[graph.opcode[nodes] - FIRST_ROW]
@@ -233,11 +233,11 @@ def _groups(
 
 def _template(parts: tuple[Part, ...], pattern: int, brackets: tuple[str, str]) -> str:
     """Return a template for ``%``, with brackets around the operands whose bit is set."""
-    written, bit = "", 0
+    template, bit = "", 0
     for part in parts:
         if isinstance(part, str):
-            written += part.replace("%", "%%")
+            template += part.replace("%", "%%")
             continue
-        written += "%s".join(brackets) if pattern >> bit & 1 else "%s"
+        template += "%s".join(brackets) if pattern >> bit & 1 else "%s"
         bit += 1
-    return written
+    return template

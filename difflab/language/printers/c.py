@@ -167,12 +167,12 @@ class CPrinter(PackedPrinter):
     def unpacked(self, name: str, array: str, start: int, size: int | None) -> str:
         if size is None:
             return f"const double {name} = {array}[{start}];"
-        place = f"{array} + {start}" if start else array
-        return f"const double *const {name} = {place};"
+        pointer = f"{array} + {start}" if start else array
+        return f"const double *const {name} = {pointer};"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"double {each}" for each in parameters)
-        head = f"static double {name}({given})"
+        arguments = ", ".join(f"double {each}" for each in parameters)
+        head = f"static double {name}({arguments})"
         return "\n".join([head, "{", *self.lines, f"{self.indent}return {value};", "}"])
 
     def definition(self, *, truth: bool) -> str:
@@ -251,20 +251,20 @@ class CPrinter(PackedPrinter):
         self.add(*[self.indent + line for line in inner], indent=self.indent)
         self.add("}")
         for name, (start, size) in zip(names, _places(tape.shapes), strict=True):
-            place = flat_index((start, (width, 1)), [count, "i"])
+            index = flat_index((start, (width, 1)), [count, "i"])
             if size is None:
-                place = flat_index((start, (width,)), [count])
-                self.add(self.assignment(f"{tape.values}[{place}]", "=", name))
+                index = flat_index((start, (width,)), [count])
+                self.add(self.assignment(f"{tape.values}[{index}]", "=", name))
             else:
-                self.loops([("i", size)], f"{tape.values}[{place}]", "=", f"{name}[i]")
+                self.loops([("i", size)], f"{tape.values}[{index}]", "=", f"{name}[i]")
         self.add(f"{count}++;")
 
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         width, names = sum(map(math.prod, tape.shapes)), []
         for start, size in _places(tape.shapes):
-            place = flat_index((start, (width,)), [tape.count])
+            index = flat_index((start, (width,)), [tape.count])
             names.append(
-                f"{tape.values}[{place}]" if size is None else f"({tape.values} + {place})"
+                f"{tape.values}[{index}]" if size is None else f"({tape.values} + {index})"
             )
         return f"while ({tape.count}-- > 0) {{", names
 
@@ -350,10 +350,10 @@ class _Cuda(CPrinter):
         self.unpack()
         self.compute()
         self.pack()
-        room = sum(size for _, _, size in self.declared)
-        if room > _PER_THREAD:
+        count = sum(size for _, _, size in self.declared)
+        if count > _PER_THREAD:
             raise UnsupportedError(
-                f"the intermediate arrays have {room:,} numbers, and a thread of CUDA should have "
+                f"the intermediate arrays have {count:,} numbers, and a thread of CUDA should have "
                 f"at most {_PER_THREAD:,}; difflab.compile(f, target='cupy') runs array by array"
             )
         n, m = self.view.function.n, self.view.function.m

@@ -69,16 +69,16 @@ class Notation:
     def _operators(self) -> dict[str, str]:
         signs = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
         signs |= {"logical_and": self.conjunction, "logical_or": self.disjunction}
-        found = {name: f"{{0}} {sign} {{1}}" for name, sign in signs.items()}
+        templates = {name: f"{{0}} {sign} {{1}}" for name, sign in signs.items()}
         compared = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
         compared["equal"] = "=="
         for name, sign in compared.items():
-            found[name] = self.comparison.replace("{sign}", sign)
-        found["not_equal"] = self.unequal
-        found["where"] = self.choice
+            templates[name] = self.comparison.replace("{sign}", sign)
+        templates["not_equal"] = self.unequal
+        templates["where"] = self.choice
         one, zero = self.literal(1.0), self.literal(0.0)
-        found["as_number"] = self.choice.replace("{1}", one).replace("{2}", zero)
-        return found | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
+        templates["as_number"] = self.choice.replace("{1}", one).replace("{2}", zero)
+        return templates | {"negative": "-{0}", "logical_not": f"{self.negation}{{0}}"}
 
     def template(self, row: Primitive) -> str:
         """Return a row's template in this language; empty if that lacks the function."""
@@ -97,8 +97,8 @@ class Notation:
 
     def literal(self, value: float) -> str:
         """Return a number."""
-        written = repr(float(value))
-        sign, digits = ("-", written[1:]) if written.startswith("-") else ("", written)
+        text = repr(float(value))
+        sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
         special = {"inf": "INFINITY", "nan": "NAN"}.get(digits)
         if special is not None:
             return sign + self.constants.get(special, special)
@@ -236,11 +236,11 @@ def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm
 def _split(template: str) -> tuple[list[str], list[int]]:
     """Return the literal texts around the fields, and the argument positions of the fields."""
     literals, arguments, literal = [], [], ""
-    for text, place, _, _ in string.Formatter().parse(template):
+    for text, field_name, _, _ in string.Formatter().parse(template):
         literal += text
-        if place is not None:
+        if field_name is not None:
             literals.append(literal)
-            arguments.append(int(place))
+            arguments.append(int(field_name))
             literal = ""
     return [*literals, literal], arguments
 
@@ -314,8 +314,8 @@ class ExpressionPrinter(ABC):
         """Return the parts and the precedence of a node."""
         row = self.view.rows[node]
         if row is None:
-            written = self.number(*self.graph.constants[node])
-            return [written], NEGATIVE if written.startswith("-") else ATOM
+            text = self.number(*self.graph.constants[node])
+            return [text], NEGATIVE if text.startswith("-") else ATOM
         form = self.form(row)
         children = self.view.children[node]
         return [p if isinstance(p, str) else (children[p[0]], p[1]) for p in form.parts], form.level

@@ -156,9 +156,9 @@ class _Fortran(TranslatedPrinter):
         """The statements that allocate large arrays."""
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given, result = ", ".join(parameters), self.fresh.fresh("value")
-        head = f"pure double precision function {name}({given}) result({result})"
-        declared = [f"{self.indent}double precision, intent(in) :: {given}", *self._declarations()]
+        params, result = ", ".join(parameters), self.fresh.fresh("value")
+        head = f"pure double precision function {name}({params}) result({result})"
+        declared = [f"{self.indent}double precision, intent(in) :: {params}", *self._declarations()]
         last = f"{self.indent}{result} = {value}"
         return "\n".join([head, *declared, *self.lines, last, "end function"])
 
@@ -266,12 +266,12 @@ class _Fortran(TranslatedPrinter):
             self.root.allocated.append(f"{self.indent}allocate({name}(0:{size - 1}))")
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        kind, written = "integer" if places else "double precision", f"[{values}]"
-        written = written.replace(",\n", ", &\n")
+        kind, text = "integer" if places else "double precision", f"[{values}]"
+        text = text.replace(",\n", ", &\n")
         if "ieee_value" in values:  # which is no constant
             self.declare(kind, f"{name}(0:{size - 1})")
-            return f"{name} = {written}"
-        declared = f"{self.indent}{kind}, parameter :: {name}(0:{size - 1}) = {written}"
+            return f"{name} = {text}"
+        declared = f"{self.indent}{kind}, parameter :: {name}(0:{size - 1}) = {text}"
         self.root.constants.append(declared)
         return f"! {name}: {size} constants"
 
@@ -287,31 +287,31 @@ class _Fortran(TranslatedPrinter):
         return self.copied(name, f"{array}({size}*{counter}:{size}*{counter} + {size - 1})", size)
 
     def tape(self, shapes: Sequence[Shape]) -> TapeVariables:
-        values, turns, grown = (self.fresh.numbered("t") for _ in range(3))
+        values, count, grown = (self.fresh.numbered("t") for _ in range(3))
         width = sum(map(prod, shapes))
         for name in (values, grown):
             self.declare("double precision, allocatable", f"{name}(:, :)")
-        self.declare("integer", turns)
+        self.declare("integer", count)
         again = "" if self.outer is None else f"if (allocated({values})) deallocate({values})"
-        self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{turns} = 0")
-        return TapeVariables(values, turns, grown, shapes)
+        self.add(*[again] * bool(again), f"allocate({values}({width}, 64))", f"{count} = 0")
+        return TapeVariables(values, count, grown, shapes)
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        values, turns, grown = tape.values, tape.count, tape.capacity
+        values, count, grown = tape.values, tape.count, tape.capacity
         width = sum(map(prod, tape.shapes))
         self.add(
-            f"if ({turns} == size({values}, 2)) then",
-            f"    allocate({grown}({width}, 2*{turns}))",
-            f"    {grown}(:, :{turns}) = {values}",
+            f"if ({count} == size({values}, 2)) then",
+            f"    allocate({grown}({width}, 2*{count}))",
+            f"    {grown}(:, :{count}) = {values}",
             f"    call move_alloc({grown}, {values})",
             "end if",
-            f"{turns} = {turns} + 1",
-            f"{values}(:, {turns}) = [{', '.join(names)}]",
+            f"{count} = {count} + 1",
+            f"{values}(:, {count}) = [{', '.join(names)}]",
         )
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
         size = sum(map(prod, tape.shapes))
-        copy = self.copied(turn, f"{tape.values}(:, {tape.count})", size)
+        copy = self.copied(record, f"{tape.values}(:, {tape.count})", size)
         return [f"do {tape.count} = {tape.count}, 1, -1", copy]
 
 
@@ -320,13 +320,13 @@ def wrapped(line: str) -> str:
     if len(line) <= _WIDTH:
         return line
     pieces = []
-    for given in line.split("\n"):
-        piece = given.removesuffix(" &")
+    for row in line.split("\n"):
+        piece = row.removesuffix(" &")
         while len(piece) > _WIDTH:
-            place = piece.rfind(" ", 20, _WIDTH)
-            if place < 0:
+            cut = piece.rfind(" ", 20, _WIDTH)
+            if cut < 0:
                 break
-            pieces.append(piece[:place] + " &")
-            piece = "        " + piece[place:].lstrip()
-        pieces.append(piece + " &" if given.endswith(" &") else piece)
+            pieces.append(piece[:cut] + " &")
+            piece = "        " + piece[cut:].lstrip()
+        pieces.append(piece + " &" if row.endswith(" &") else piece)
     return "\n".join(pieces)

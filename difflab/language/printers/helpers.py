@@ -92,10 +92,10 @@ def used(texts: Iterable[str], definitions: Mapping[str, str]) -> dict[str, str]
     >>> list(used(["half(x) + 1"], {"third": "", "half": "half(x) = third(x)"}))
     ['third', 'half']
     """
-    found: dict[str, str] = {}
+    called: dict[str, str] = {}
     words = {word for text in texts for word in _WORD.findall(text)}
     for name, text in definitions.items():
         if name in words:
             others = {other: body for other, body in definitions.items() if other != name}
-            found |= used([text], others) | {name: text}
-    return found
+            called |= used([text], others) | {name: text}
+    return called

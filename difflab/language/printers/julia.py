@@ -124,8 +124,8 @@ class _Julia(TranslatedPrinter):
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"{each}::Float64" for each in parameters)
-        head = f"function {name}({given})"
+        arguments = ", ".join(f"{each}::Float64" for each in parameters)
+        head = f"function {name}({arguments})"
         return "\n".join([head, *self.lines, f"{self.indent}return {value}", "end"])
 
     def module(self) -> list[str]:
@@ -154,5 +154,5 @@ class _Julia(TranslatedPrinter):
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"push!({tape.values}, [{'; '.join(names)}])")
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
-        return [f"while !isempty({tape.values})", f"{turn} = pop!({tape.values})"]
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
+        return [f"while !isempty({tape.values})", f"{record} = pop!({tape.values})"]

@@ -114,8 +114,8 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     """
     distinct: list[str] = []
     for name in names:
-        written = latex_name(name)
-        distinct.append(_upright(name) if written in distinct else written)
+        command = latex_name(name)
+        distinct.append(_upright(name) if command in distinct else command)
     return distinct
 
 
@@ -134,8 +134,8 @@ def number(value: float) -> str:
 
 def constant_name(name: str, inputs: Container[str]) -> str:
     r"""Return the constant ``pi`` or ``e``, set upright beside an input of its name."""
-    written = "\\pi" if name == "pi" else name
-    return _upright(name) if name in inputs else written
+    command = "\\pi" if name == "pi" else name
+    return _upright(name) if name in inputs else command
 
 
 class _Latex(ExpressionPrinter):
@@ -196,11 +196,11 @@ class _Latex(ExpressionPrinter):
 
     def _set(self, name: str) -> str:
         """Return the LaTeX of a name; set it upright if it would look like an earlier one."""
-        written = latex_name(name)
-        if written in self.used:
-            written = _upright(name)
-        self.used.add(written)
-        return written
+        command = latex_name(name)
+        if command in self.used:
+            command = _upright(name)
+        self.used.add(command)
+        return command
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]

@@ -229,9 +229,9 @@ class _Matlab(TranslatedPrinter):
         )
         self.add(f"{tape.values}{{end + 1}} = [{kept}];")
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
         counter = self.fresh.numbered("k")
         return [
             f"for {counter} = numel({tape.values}):-1:1",
-            f"{turn} = {tape.values}{{{counter}}};",
+            f"{record} = {tape.values}{{{counter}}};",
         ]

@@ -198,16 +198,16 @@ class TranslatedPrinter(PackedPrinter):
 
     def unwind(self, tape: TapeVariables) -> tuple[str, list[str]]:
         """Return the head of a loop over a tape, and the names of its values in an iteration."""
-        turn, start = self.fresh.numbered("t"), 0
+        record, start = self.fresh.numbered("t"), 0
         names = [self.fresh.numbered("t") for _ in tape.shapes]
-        head, *lines = self.turned(tape, turn)
+        head, *lines = self.turned(tape, record)
         for name, shape in zip(names, tape.shapes, strict=True):
             size = math.prod(shape)
-            lines.append(self.unpacked(name, turn, start, size if shape else None))
+            lines.append(self.unpacked(name, record, start, size if shape else None))
             start += size
         return f"\n{self.indent * 2}".join([head, *lines]), names
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
         """Return the head of a loop over a tape in reverse order, and the loop variable."""
         raise NotImplementedError
 

@@ -119,11 +119,11 @@ class _Python(ListPrinter):
         return "\n".join([head, *self.lines, f"{self.indent}return {value}"])
 
     def number(self, value: float, name: str | None) -> str:
-        written = name or repr(float(value))
-        word = written.removeprefix("-")
+        text = name or repr(float(value))
+        word = text.removeprefix("-")
         if word in {"pi", "e", "inf", "nan"}:
             self.imports.add(word)
-        return written
+        return text
 
     def assigned_later(self, name: str) -> None:
         """Python has no declarations."""

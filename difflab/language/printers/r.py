@@ -177,9 +177,9 @@ class _R(TranslatedPrinter):
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
         self.add(f"{tape.values}[[length({tape.values}) + 1]] <- c({', '.join(names)})")
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
         counter = self.fresh.numbered("k")
         return [
             f"for ({counter} in rev(seq_along({tape.values}))) {{",
-            f"{turn} <- {tape.values}[[{counter}]]",
+            f"{record} <- {tape.values}[[{counter}]]",
         ]

@@ -132,8 +132,8 @@ class _Rust(TranslatedPrinter):
     forever = "true"
 
     def defined(self, name: str, parameters: Sequence[str], value: str) -> str:
-        given = ", ".join(f"{each}: f64" for each in parameters)
-        head = f"fn {name}({given}) -> f64 {{"
+        arguments = ", ".join(f"{each}: f64" for each in parameters)
+        head = f"fn {name}({arguments}) -> f64 {{"
         return "\n".join([head, *self.lines, f"{self.indent}{value}", "}"])
 
     def module(self) -> list[str]:
@@ -187,16 +187,16 @@ class _Rust(TranslatedPrinter):
         return f"let {name} = &{array}[{size}*{counter}..{size}*{counter} + {size}];"
 
     def keep(self, tape: TapeVariables, names: Sequence[str]) -> None:
-        turn, start = self.fresh.numbered("t"), 0
-        self.add(f"let mut {turn} = [0.0_f64; {sum(map(prod, tape.shapes))}];")
+        record, start = self.fresh.numbered("t"), 0
+        self.add(f"let mut {record} = [0.0_f64; {sum(map(prod, tape.shapes))}];")
         for name, shape in zip(names, tape.shapes, strict=True):
             size = prod(shape)
             if shape:
-                self.add(f"{turn}[{start}..{start + size}].copy_from_slice(&{name});")
+                self.add(f"{record}[{start}..{start + size}].copy_from_slice(&{name});")
             else:
-                self.add(f"{turn}[{start}] = {name};")
+                self.add(f"{record}[{start}] = {name};")
             start += size
-        self.add(f"{tape.values}.push({turn});")
+        self.add(f"{tape.values}.push({record});")
 
-    def turned(self, tape: TapeVariables, turn: str) -> list[str]:
-        return [f"while let Some({turn}) = {tape.values}.pop() {{"]
+    def turned(self, tape: TapeVariables, record: str) -> list[str]:
+        return [f"while let Some({record}) = {tape.values}.pop() {{"]

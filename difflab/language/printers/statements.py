@@ -124,8 +124,8 @@ class StatementForms(ABC):
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
         new = f"{target} {self.assigns} {value}"
-        written = new if sign == "=" else self.adds.format(target, value)
-        return written + self.end
+        text = new if sign == "=" else self.adds.format(target, value)
+        return text + self.end
 
     @abstractmethod
     def carry(self, name: str, value: str, size: int | None) -> None:
@@ -214,10 +214,10 @@ class StatementForms(ABC):
         first = offset + self.base * (1 - sum(strides))
         return flat_index((first, strides), counters)
 
-    def element(self, name: str, place: int | str) -> str:
+    def element(self, name: str, index: int | str) -> str:
         """Return the element of an array at an index from 0, or at one written in counters."""
-        written = place if isinstance(place, str) else str(place + self.base)
-        return f"{name}{self.subscript[0]}{written}{self.subscript[1]}"
+        text = index if isinstance(index, str) else str(index + self.base)
+        return f"{name}{self.subscript[0]}{text}{self.subscript[1]}"
 
 
 # --- statements of a graph -----------------------------------------------------------------------
@@ -345,8 +345,8 @@ def _read(control: Any) -> list[bool]:
     if isinstance(control, Branches):
         return [True, *either]
     if isinstance(control, Loop):
-        turns = control.steps > 0
-        return [True] * control.carries + [read and turns for read in either[control.carries :]]
+        runs = control.steps > 0
+        return [True] * control.carries + [read and runs for read in either[control.carries :]]
     count = len(control.loop.output_shapes if len(reads) == 3 else control.output_shapes)
     constants = either[count:]
     if len(reads) == 3:  # the last arguments of the step back are the constants
@@ -513,16 +513,16 @@ def _step(
 ) -> StraightLinePrinter:
     """Return the block of one step, in which looped arrays stand for their current elements."""
     names, slices = list(values), []
-    for place in range(loop.carries, loop.carries + loop.arrays):
-        shape = loop.body.input_shapes[place]
-        names[place] = printer.element(values[place], counter)
+    for index in range(loop.carries, loop.carries + loop.arrays):
+        shape = loop.body.input_shapes[index]
+        names[index] = printer.element(values[index], counter)
         if shape:
-            names[place] = printer.fresh.numbered("t")
-            slices.append((place, names[place], math.prod(shape)))
+            names[index] = printer.fresh.numbered("t")
+            slices.append((index, names[index], math.prod(shape)))
     body = printer.block(loop.body, names)
-    for place, name, size in slices:
-        if body.view.uses[body.view.function.input_nodes[place]]:
-            body.add(body.part(name, values[place], counter, size))
+    for index, name, size in slices:
+        if body.view.uses[body.view.function.input_nodes[index]]:
+            body.add(body.part(name, values[index], counter, size))
     body.compute()
     return body
 

@@ -135,8 +135,8 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
         texts = [*(part for form in forms for part in form.parts if type(part) is str)]
         if any(row.boolean for row in self.forms):  # which may be an output, thus a number
             texts.append(self.notation.template(as_number))
-        known = self.notation.definitions
-        return used(texts, known) | self.helpers.texts
+        definitions = self.notation.definitions
+        return used(texts, definitions) | self.helpers.texts
 
     def spelled(self, name: str) -> str:
         """Return a name of the program as an identifier of this language."""
@@ -245,8 +245,8 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             self.names[node] = below if shape else self.element(below, 0)
             return
         if row is index and not shape:
-            place = flat(self.graph.params(node)["key"], shapes[0])
-            self.names[node] = self.element(self.names[children[0]], place)
+            position = flat(self.graph.params(node)["key"], shapes[0])
+            self.names[node] = self.element(self.names[children[0]], position)
             return
         lowered(self, node, row)
 
@@ -293,13 +293,13 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
             (node,) = self.view.children[node]
         return super().describe(node)
 
-    def at_place(self, node: int, place: str, need: int = ANYTHING) -> str:
+    def at_place(self, node: int, position: str, need: int = ANYTHING) -> str:
         """Return the element of an array at an index, a name's or an expression."""
         if node in self.names:
-            return self.element(self.names[node], place)
-        return self.computed_at(node, place, need)
+            return self.element(self.names[node], position)
+        return self.computed_at(node, position, need)
 
-    def computed_at(self, node: int, place: str, need: int = ANYTHING) -> str:
+    def computed_at(self, node: int, position: str, need: int = ANYTHING) -> str:
         """Return the expression of an element, in those of the arrays that have names."""
         names, stack = dict[int, str](), [node]
         while stack:
@@ -307,7 +307,7 @@ class StraightLinePrinter(StatementForms, ExpressionPrinter):
                 if self.fused[child]:
                     stack.append(child)
                 elif self.graph.shape(child):
-                    names[child] = self.element(self.names[child], place)
+                    names[child] = self.element(self.names[child], position)
                 elif child in self.names:
                     names[child] = self.names[child]
         return write([(node, need)], names, self.describe, self.brackets)

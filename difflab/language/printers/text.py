@@ -149,16 +149,16 @@ class LoopForms:
             constants = self._distinct(constants)
         names, step = self.step(body, constants)
         head: list[Part] = []
-        for place, (name, argument) in enumerate(zip(names, arguments[:bound], strict=True)):
-            over = isinstance(loop, Loop) and place >= loop.carries
-            head += [", " if place else "", f"{name} in " if over else f"{name} = "]
+        for position, (name, argument) in enumerate(zip(names, arguments[:bound], strict=True)):
+            over = isinstance(loop, Loop) and position >= loop.carries
+            head += [", " if position else "", f"{name} in " if over else f"{name} = "]
             head.append((argument, ANYTHING))
         if isinstance(loop, WhileLoop):
-            turns = f"while {step(loop.test, lines=False)[1][0]}"
+            repetition = f"while {step(loop.test, lines=False)[1][0]}"
         else:
-            turns = f"{loop.steps} times{' backwards' * loop.reverse}"
+            repetition = f"{loop.steps} times{' backwards' * loop.reverse}"
         definitions, values = step(body, lines=True)
-        clauses = [turns, *definitions, ", ".join(values)]
+        clauses = [repetition, *definitions, ", ".join(values)]
         if isinstance(held, WhileLoopVjp):
             clauses.append(f"back to {', '.join([*names, *constants])} from ")
             for bar in arguments[len(body.inputs) :]:
@@ -327,8 +327,8 @@ class _Text(ExpressionPrinter):
             if row.holds is None:
                 continue
             for role, function in roles(row.holds):
-                turns = length(row.holds)
-                self.lines.append(f"#   {role}{f', {turns}' if turns else ''}:")
+                iterations = length(row.holds)
+                self.lines.append(f"#   {role}{f', {iterations}' if iterations else ''}:")
                 inner = text(function, whole=True, calls=True)
                 self.lines += [f"#     {line}" for line in inner.splitlines()]
 
@@ -390,21 +390,21 @@ class _Text(ExpressionPrinter):
 
     def _finish(self, variables: Sequence[str | None]) -> None:
         """Write the last line; parentheses mark an output without a name."""
-        written = []
+        results = []
         for node, name in zip(self.view.outputs, variables, strict=True):
             known = self.names.get(node)
             if name is None:
                 expression = self.expression(node)
-                written.append(f"({expression})" if known is not None else expression)
+                results.append(f"({expression})" if known is not None else expression)
             else:
                 if known != name:
                     self.lines.append(f"{name} = {self.expression(node)}")
-                written.append(name)
-        if self.whole and len(written) == 1 and self.lines:
+                results.append(name)
+        if self.whole and len(results) == 1 and self.lines:
             (name,) = variables
             if name is not None and self.lines[-1].startswith(f"{name} = "):
                 return  # the value that is defined last is the output
-        self.lines.append(written[0] if len(written) == 1 else f"[{', '.join(written)}]")
+        self.lines.append(results[0] if len(results) == 1 else f"[{', '.join(results)}]")
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
@@ -434,8 +434,8 @@ def _form(row: Primitive) -> TemplateForm:
         symbol = row.infix if row.infix in _TIGHT else f" {row.infix} "
         prefix = "not {0}" if row.infix == "not" else "-{0}"
         return make_form(f"{{0}}{symbol}{{1}}" if row.arity == 2 else prefix, row.name)
-    places = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
-    return make_form(f"{row.names[0] if row.names else row.name}({places})", row.name)
+    operands = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
+    return make_form(f"{row.names[0] if row.names else row.name}({operands})", row.name)
 
 
 def _legal(name: str) -> str:

@@ -104,8 +104,8 @@ class PrintedGraph:
         self.function = function
         self.graph = self.function.graph
         self.children: Sequence[list[int]] = _Arguments(self.graph)
-        known: list[Primitive | None] = [None] * FIRST_ROW + list(self.graph.primitives)
-        self.rows = list(map(known.__getitem__, self.graph.opcode.tolist()))
+        primitives: list[Primitive | None] = [None] * FIRST_ROW + list(self.graph.primitives)
+        self.rows = list(map(primitives.__getitem__, self.graph.opcode.tolist()))
         self.outputs = list(self.function.outputs)
         if implied is not None and {broadcast, pack, *implied} & set(self.graph.primitives):
             self._skip(implied)
@@ -283,14 +283,14 @@ def forced_nodes(printer: StraightLinePrinter) -> bytearray:
     looped = [False] * FIRST_ROW + [row.shape is not None for row in graph.primitives]
     arrays = np.array([shape != () for shape in graph.shape_table])
     arrays = operation & (np.array(looped)[graph.opcode] | arrays[graph.shape_ids])
-    numbers = operation & ~arrays
+    scalars = operation & ~arrays
     arrays[list(printer.listed)] = False
     forced[graph.args[np.repeat(arrays, np.diff(graph.starts))]] = True
     for args in _first_values(printer):
         forced[[arg for arg in args if uses[arg] == 1 and arg not in printer.named]] = False
     for row, form in printer.forms.items():
         if form.repeated and row in graph.primitives:
-            starts = graph.starts[:-1][numbers & graph.applies(row)]
+            starts = graph.starts[:-1][scalars & graph.applies(row)]
             for position in form.repeated:
                 forced[graph.args[starts + position]] = True
     return bytearray(forced)
@@ -362,7 +362,7 @@ def _inside(printer: StraightLinePrinter, node: int, row: Primitive, *, fused: b
     children = printer.view.children[node]
     if row.shape is None:
         repeated = printer.forms[row].repeated
-        return [child for place, child in enumerate(children) if place not in repeated]
+        return [child for position, child in enumerate(children) if position not in repeated]
     if is_copy(printer, node):
         return children if fused else []
     if row is sum_in_order:

@@ -119,9 +119,9 @@ class ArrayLowering(Recorder):
     def taken(self, x: Any, *, places: Any, axis: int, rank: int) -> Any:
         """Look up parts along an axis."""
         size = x.shape[axis]
-        found = indices(places).astype(np.intp) % max(size, 1)
+        positions = indices(places).astype(np.intp) % max(size, 1)
         shape = _result_shape(take, [x], places=places, axis=axis, rank=rank)
-        return self.add(OpForm.TAKE, axis, [x, found], shape, x.dtype)
+        return self.add(OpForm.TAKE, axis, [x, positions], shape, x.dtype)
 
     def concatenated(self, *parts: Any, **params: Any) -> Any:
         """Join arrays along an axis."""

@@ -168,9 +168,9 @@ class SourceWriter:
         known = self.program.known.get(number)
         if known is None or known.shape != () or shape == ():
             return self._name(number)
-        room = shape if math.prod(shape) <= _SMALL else shape[-1:]
-        name = f"c{number}_{'_'.join(map(str, room))}"
-        self.scope.setdefault(name, np.full(room, known))
+        stored = shape if math.prod(shape) <= _SMALL else shape[-1:]
+        name = f"c{number}_{'_'.join(map(str, stored))}"
+        self.scope.setdefault(name, np.full(stored, known))
         return name
 
     def _reduce(self, op: Op, out: str) -> str:
@@ -401,13 +401,13 @@ class PointTarget:
             "spaces": self._workspaces,
             "make": self.workspace,
         }
-        found: Callable[..., Any] = compiled(source, scope)["call"]
-        return found
+        call: Callable[..., Any] = compiled(source, scope)["call"]
+        return call
 
 
 def _grouped(structure: Structure | None, results: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
     """Return the expression that groups the results as a call does, and the values it names."""
     if structure is None:
         return (results[0] if len(results) == 1 else f"({', '.join(results)})"), {}
-    found = expression(structure, results)
-    return found or (f"self.function.returned(({', '.join(results)},))", {})
+    grouped = expression(structure, results)
+    return grouped or (f"self.function.returned(({', '.join(results)},))", {})

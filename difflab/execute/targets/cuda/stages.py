@@ -96,8 +96,8 @@ def staged(steps: Schedule | ScalarProgram) -> Stages:
     ['maximum', 'add']
     sum
     """
-    numbers = isinstance(steps, ScalarProgram)
-    stages = Stages(numbers, tuple(steps.sources), steps.known, steps.places)
+    scalar = isinstance(steps, ScalarProgram)
+    stages = Stages(scalar, tuple(steps.sources), steps.known, steps.places)
     _Stager(stages, steps.steps, steps.shape).fill()
     return stages
 
@@ -162,15 +162,15 @@ class _Stager:
         """
         writes: list[Write] = []
         for step in piece:
-            places = self.places.pop(step.node, [])
-            if places[_COPIES:]:
-                self.places[step.node] = places[_COPIES:]
-            writes += [Write(step.node, place, False) for place in places[:_COPIES]]
-            if not places and step.node in needed:
+            cells = self.places.pop(step.node, [])
+            if cells[_COPIES:]:
+                self.places[step.node] = cells[_COPIES:]
+            writes += [Write(step.node, cell, False) for cell in cells[:_COPIES]]
+            if not cells and step.node in needed:
                 writes.append(Write(step.node, None, False))
         if last:
-            room = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
-            writes += self._pass_through(max(room, 0))
+            space = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
+            writes += self._pass_through(max(space, 0))
         return self._lowered(piece, writes)
 
     def _pass_through(self, most: int) -> list[Write]:
@@ -178,11 +178,11 @@ class _Stager:
         unchanged = self.stages.known.keys() | set(self.stages.inputs)
         writes: list[Write] = []
         for value in [value for value in self.places if value in unchanged]:
-            places = self.places.pop(value)
-            written = places[: most - len(writes)]
-            writes += [Write(value, place, False) for place in written]
-            if len(written) < len(places):
-                self.places[value] = places[len(written) :]
+            cells = self.places.pop(value)
+            passed = cells[: most - len(writes)]
+            writes += [Write(value, cell, False) for cell in passed]
+            if len(passed) < len(cells):
+                self.places[value] = cells[len(passed) :]
         return writes
 
     def _lowered(self, piece: Sequence[ScheduledStep], writes: Sequence[Write]) -> Fused:
@@ -211,16 +211,14 @@ class _Stager:
     def _typed(self, fused: Fused) -> Fused:
         """Set which outputs of a kernel are stored as truth values."""
         writes = [
-            Write(value, place, self.stages.truths[place[0]] if place else value in self.truths)
-            for value, place, _ in fused.writes
+            Write(value, cell, self.stages.truths[cell[0]] if cell else value in self.truths)
+            for value, cell, _ in fused.writes
         ]
         return fused._replace(writes=tuple(writes))
 
     def _copies(self) -> list[Fused]:
         """Return the kernels that write the remaining output elements."""
-        left = [
-            Write(value, place, False) for value, places in self.places.items() for place in places
-        ]
+        left = [Write(value, cell, False) for value, cells in self.places.items() for cell in cells]
         size = PARAMETER_BYTES // (READ_BYTES + WRITE_BYTES)
         return [self._lowered((), left[k : k + size]) for k in range(0, len(left), size)]
 

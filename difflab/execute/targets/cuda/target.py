@@ -79,13 +79,13 @@ class CupyTarget:
 
     def _source(self, number: int, stage: Fused, readings: Sequence[Reading]) -> str:
         """Return a kernel's source, below a comment that names the values of its parameters."""
-        reads = [f"x{place} is {self._named(value)}" for place, value in enumerate(stage.reads)]
+        reads = [f"x{index} is {self._named(value)}" for index, value in enumerate(stage.reads)]
         writes = [
-            f"y{place} is {_cell(write.cell) if write.cell else self._named(write.value)}"
-            for place, write in enumerate(stage.writes)
+            f"y{index} is {_cell(write.cell) if write.cell else self._named(write.value)}"
+            for index, write in enumerate(stage.writes)
         ]
         truths = stage.code.truths
-        operands = [KernelOperand(how, place in truths) for place, how in enumerate(readings)]
+        operands = [KernelOperand(how, index in truths) for index, how in enumerate(readings)]
         stored = [write.truth for write in stage.writes]
         text = kernel_source(_name(number), stage.code, operands, stored)
         return f"// {', '.join([*reads, *writes])}\n{text}"
@@ -104,13 +104,13 @@ class CupyTarget:
         inputs = [_as_input(cupy, value, name) for value, name in zip(values, names, strict=True)]
         devices = {str(value.device): value.device for value in inputs if _is_array(value)}
         if len(devices) > 1:
-            places = ", ".join(
+            listed = ", ".join(
                 f"{name} is on {device_name(value)}"
                 for name, value in zip(names, inputs, strict=True)
                 if _is_array(value)
             )
             raise DeviceError(
-                f"the target 'cupy' computes on one device, but {places}",
+                f"the target 'cupy' computes on one device, but {listed}",
                 hint="copy an array to another device: with cupy.cuda.Device(0): cupy.array(x)",
             )
         with next(iter(devices.values()), nullcontext()):
@@ -118,12 +118,12 @@ class CupyTarget:
 
     def kernel(self, cupy: Any, number: int, stage: Fused, readings: tuple[Reading, ...]) -> Any:
         """Return the kernel for these readings of its operands, compiled at its first launch."""
-        found = self._compiled.get((number, readings))
-        if found is None:
+        kernel = self._compiled.get((number, readings))
+        if kernel is None:
             source = self._source(number, stage, readings)
-            found = cupy.RawKernel(source, _name(number), options=OPTIONS)
-            self._compiled[number, readings] = found
-        return found
+            kernel = cupy.RawKernel(source, _name(number), options=OPTIONS)
+            self._compiled[number, readings] = kernel
+        return kernel
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a call with n points, if every input has the batch axes."""
@@ -158,8 +158,8 @@ def _name(number: int) -> str:
     return f"difflab_{number}"
 
 
-def _cell(place: tuple[int, int]) -> str:
-    return f"output {place[0]}[{place[1]}]"
+def _cell(cell: tuple[int, int]) -> str:
+    return f"output {cell[0]}[{cell[1]}]"
 
 
 def _is_array(value: Any) -> bool:
@@ -217,7 +217,7 @@ class _CupyCall:
             for value in dying:
                 del self.values[value]
         owned = {id(value) for value in inputs}
-        return [self._result(place, owned) for place in range(len(stages.outputs))]
+        return [self._result(index, owned) for index in range(len(stages.outputs))]
 
     def _set_inputs(self, inputs: Sequence[Any]) -> None:
         """Set the inputs' values: in a program, one vector of points for each element."""
@@ -232,16 +232,16 @@ class _CupyCall:
             if value.shape != shape:
                 value = self.cupy.broadcast_to(value, self.batch + shape)
                 value = value.reshape((self.points, math.prod(shape)))
-                columns += [value[:, place] for place in range(value.shape[1])]
+                columns += [value[:, index] for index in range(value.shape[1])]
             else:
                 flat = value.reshape(-1)
-                columns += [flat[place] for place in range(len(flat))]
+                columns += [flat[index] for index in range(len(flat))]
         self.values.update(enumerate(columns))
 
     def _array(self, value: int) -> Any:
         """Return a value as an array."""
-        found = self.values[value]
-        return found if isinstance(found, self.cupy.ndarray) else self.cupy.full((), found)
+        array = self.values[value]
+        return array if isinstance(array, self.cupy.ndarray) else self.cupy.full((), array)
 
     def _empty(self, shape: Shape, truth: bool) -> Any:
         return self.cupy.empty(shape, bool if truth else np.float64)
@@ -254,8 +254,8 @@ class _CupyCall:
             shape = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in reads))
         truths = stage.code.truths
         laid = [
-            self._kernel_argument(value, shape, place in truths)
-            for place, value in enumerate(reads)
+            self._kernel_argument(value, shape, index in truths)
+            for index, value in enumerate(reads)
         ]
         stores = list(self._destinations(stage, shape))
         size = math.prod(shape)
@@ -270,8 +270,8 @@ class _CupyCall:
 
     def _destinations(self, stage: Fused, shape: Shape) -> Iterator[Any]:
         """Yield the arrays that a kernel writes, and register them as values."""
-        for value, place, truth in stage.writes:
-            store = self.blocks[place[0]][place[1]] if place else self._empty(shape, truth)
+        for value, cell, truth in stage.writes:
+            store = self.blocks[cell[0]][cell[1]] if cell else self._empty(shape, truth)
             if value not in self.values:
                 self.values[value] = store
             yield store
@@ -293,12 +293,12 @@ class _CupyCall:
             return _KernelArgument(Reading.GRID, (spread, *strides))
         return _KernelArgument(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
 
-    def _result(self, place: int, owned: set[int]) -> Any:
+    def _result(self, index: int, owned: set[int]) -> Any:
         """Return an output in the shape batch + shape, as an array that shares no memory."""
-        shape, batch = self.target.shapes[place], self.batch
+        shape, batch = self.target.shapes[index], self.batch
         if self.stages.numbers:
-            return batch_first(self.blocks[place], shape, batch)
-        value = self._array(int(self.stages.outputs[place]))
+            return batch_first(self.blocks[index], shape, batch)
+        value = self._array(int(self.stages.outputs[index]))
         if value.shape != batch + shape:
             value = self.cupy.broadcast_to(value, batch + shape)
         if value.base is not None or id(value) in owned:

@@ -170,10 +170,10 @@ def kernel_source(
     }
     """
     parameters = [
-        operand.reading.parameters(f"x{place}", _type(operand.truth))
-        for place, operand in enumerate(operands)
+        operand.reading.parameters(f"x{index}", _type(operand.truth))
+        for index, operand in enumerate(operands)
     ]
-    parameters += [f"{_type(truth)}* __restrict__ y{place}" for place, truth in enumerate(truths)]
+    parameters += [f"{_type(truth)}* __restrict__ y{index}" for index, truth in enumerate(truths)]
     body = _Body(code, operands, truths).lines()
     helpers = dict.fromkeys(SPELLINGS[op.name].helper for op in code.ops)
     return "\n".join(
@@ -206,12 +206,12 @@ class _Body:
         self.code = code
         self.truths = truths
         self.written: list[str] = []
-        for place, operand in enumerate(operands):
-            element = operand.reading.element(f"x{place}")
-            self.written.append(f"const {_type(operand.truth)} v{place} = {element};")
+        for index, operand in enumerate(operands):
+            element = operand.reading.element(f"x{index}")
+            self.written.append(f"const {_type(operand.truth)} v{index} = {element};")
         self.places: dict[int, list[int]] = {}
-        for place, value in enumerate(code.outputs):
-            self.places.setdefault(value, []).append(place)
+        for index, value in enumerate(code.outputs):
+            self.places.setdefault(value, []).append(index)
         sines, cosines = _results(code, "sin"), _results(code, "cos")
         both = sines.keys() & cosines.keys()
         self.together = {args: (sines[args], cosines[args]) for args in both}
@@ -242,8 +242,8 @@ class _Body:
     def _operation(self, op: Op) -> None:
         spelling = SPELLINGS[op.name]
         operands = [
-            self._truth(arg) if place in spelling.truths else self._number(arg)
-            for place, arg in enumerate(op.reads)
+            self._truth(arg) if index in spelling.truths else self._number(arg)
+            for index, arg in enumerate(op.reads)
         ]
         kind = _type(op.number in self.code.truths)
         expression = spelling.template.format(*operands)
@@ -261,9 +261,9 @@ class _Body:
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"
 
     def _store(self, value: int) -> None:
-        for place in self.places.get(value, ()):
-            found = self._truth(value) if self.truths[place] else self._number(value)
-            self.written.append(f"y{place}[i] = {found};")
+        for index in self.places.get(value, ()):
+            expression = self._truth(value) if self.truths[index] else self._number(value)
+            self.written.append(f"y{index}[i] = {expression};")
 
 
 def _results(code: NumpyProgram, name: str) -> dict[tuple[int, ...], int]:

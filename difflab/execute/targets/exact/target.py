@@ -46,7 +46,7 @@ class ExactTarget:
 
     def _outputs(self, rows: NDArray[np.float64], batch: Shape) -> list[Any]:
         """Divide flattened outputs; those of comparisons are truth values."""
-        function, found = self.function, []
+        function, parts = self.function, []
         start = 0
         for node, shape in zip(function.outputs, function.output_shapes, strict=True):
             stop = start + math.prod(shape)
@@ -54,6 +54,6 @@ class ExactTarget:
             row = function.graph.primitive(node)
             if row is not None and row.boolean:
                 part = part.astype(np.bool_)
-            found.append(part if part.ndim else part.item())
+            parts.append(part if part.ndim else part.item())
             start = stop
-        return found
+        return parts

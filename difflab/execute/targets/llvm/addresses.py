@@ -34,27 +34,27 @@ class InputAddresses(NamedTuple):
     def of(cls, rows: Sequence[Array]) -> InputAddresses:
         """Return the addresses for inputs of shape ``(points, elements)``."""
         width = sum(row.shape[1] for row in rows)
-        found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
-        place = staged = 0
+        inputs = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
+        start = staged = 0
         for row in rows:
-            stop = place + row.shape[1]
+            stop = start + row.shape[1]
             if row.strides[0] == row.itemsize and row.flags.aligned:
-                found.starts[place:stop] = start_of(row) + row.strides[1] * np.arange(stop - place)
-                found.steps[place:stop] = row.itemsize
+                inputs.starts[start:stop] = start_of(row) + row.strides[1] * np.arange(stop - start)
+                inputs.steps[start:stop] = row.itemsize
             else:
-                found.copied.append((place, staged, row))
-                staged += stop - place
-            place = stop
-        return found._replace(staged=staged)
+                inputs.copied.append((start, staged, row))
+                staged += stop - start
+            start = stop
+        return inputs._replace(staged=staged)
 
     def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
         """Return the address of each element for the points from `start` to `stop`."""
         table = self.starts + start * self.steps
-        for place, first, row in self.copied:
+        for column, first, row in self.copied:
             size = row.shape[1]
             stage[first : first + size, : stop - start] = row[start:stop].T
             begin = start_of(stage) + first * stage.strides[0]
-            table[place : place + size] = begin + stage.strides[0] * np.arange(size)
+            table[column : column + size] = begin + stage.strides[0] * np.arange(size)
         return table
 
 

@@ -26,10 +26,10 @@ class MachineLowering(ArrayLowering):
     def last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
         """Mark the last maximum by comparisons; nan is larger than any number."""
         sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
-        places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
+        indices = np.reshape(np.arange(float(math.prod(sizes))), sizes)
         largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
-        found = np.where(largest, places, np.float64(-1.0))
-        return places == np.max(found, axis=axes, keepdims=True)
+        candidates = np.where(largest, indices, np.float64(-1.0))
+        return indices == np.max(candidates, axis=axes, keepdims=True)
 
     forms: ClassVar = {**ArrayLowering.forms, is_maximum: last_maximum}
 

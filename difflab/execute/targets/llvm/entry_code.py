@@ -383,8 +383,8 @@ _FIELD = re.compile(r"\$\{(\w+) = (\w+)\.(\w+) (\w+)\}")
 
 def text(layouts: Layouts) -> str:
     """Return the LLVM IR for objects of these layouts."""
-    whole = _EACH.sub(lambda found: _loop(*found.groups()), "".join(_PARTS))
-    whole = _FIELD.sub(lambda found: _load(layouts, *found.groups()), whole)
+    whole = _EACH.sub(lambda match: _loop(*match.groups()), "".join(_PARTS))
+    whole = _FIELD.sub(lambda match: _load(layouts, *match.groups()), whole)
     constants = {
         "{ARGUMENT}": len(ARGUMENT),
         "{RESULT}": len(RESULT),

@@ -43,13 +43,13 @@ define void @point(ptr noalias %x, ptr noalias %y) #0 {{
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
-_INPUT = """  %from{place} = getelementptr double, ptr %x, i64 {number}
-  %word{place} = getelementptr ptr, ptr %table, i64 {place}
-  store ptr %from{place}, ptr %word{place}, align 8
+_INPUT = """  %from{index} = getelementptr double, ptr %x, i64 {number}
+  %word{index} = getelementptr ptr, ptr %table, i64 {index}
+  store ptr %from{index}, ptr %word{index}, align 8
 """
-_RESULT = """  %found{place} = getelementptr double, ptr {base}, i64 {start}
-  %to{place} = getelementptr double, ptr %y, i64 {number}
-  call void @llvm.memcpy.p0.p0.i64(ptr %to{place}, ptr %found{place}, i64 {nbytes}, i1 false)
+_RESULT = """  %found{index} = getelementptr double, ptr {base}, i64 {start}
+  %to{index} = getelementptr double, ptr %y, i64 {number}
+  call void @llvm.memcpy.p0.p0.i64(ptr %to{index}, ptr %found{index}, i64 {nbytes}, i1 false)
 """
 _SCALAR = """
 define double @integrand(i32 %n, ptr %x, ptr %data) #0 {{
@@ -104,9 +104,9 @@ class ExportedCode:
         self.scalar = [tuple(shape) for shape in output_shapes] == [()]
         if self.scalar:
             text += _SCALAR.format(inputs=sum(map(math.prod, input_shapes)))
-        found = engine.linked(text, symbols, host(), operations)
-        _KEPT.append(found)
-        self._find = found.get_function_address
+        compiled = engine.linked(text, symbols, host(), operations)
+        _KEPT.append(compiled)
+        self._find = compiled.get_function_address
         self.address: int = self._find("point")
 
     @classmethod
@@ -140,13 +140,13 @@ class ExportedCode:
         _require_stack(layout.room, module.operations)
         inputs, outputs = point.input_shapes, point.output_shapes
         before = [
-            _INPUT.format(place=place, number=part.start)
-            for place, part in enumerate(packed_slices(inputs))
+            _INPUT.format(index=index, number=part.start)
+            for index, part in enumerate(packed_slices(inputs))
         ]
         after = []
-        for place, part in enumerate(packed_slices(outputs)):
-            ref = point.program.outputs[place]
-            if not in_order(ref.strides, outputs[place]):
+        for index, part in enumerate(packed_slices(outputs)):
+            ref = point.program.outputs[index]
+            if not in_order(ref.strides, outputs[index]):
                 raise UnsupportedError(
                     "machine code with an address needs results whose numbers lie side by side"
                 )
@@ -154,7 +154,7 @@ class ExportedCode:
             base = {"constants": "@constants", "values": "%v"}.get(memory) or f"%from{ref.root}"
             size = FLOAT.itemsize * (part.stop - part.start)
             after.append(
-                _RESULT.format(place=place, base=base, start=start, number=part.start, nbytes=size)
+                _RESULT.format(index=index, base=base, start=start, number=part.start, nbytes=size)
             )
         words = len(inputs) + FAULT
         constants = [f"double {constant(number, 1)}" for number in (*module.constants, 0.0)]

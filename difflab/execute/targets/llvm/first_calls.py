@@ -126,8 +126,8 @@ def _called(run: Compute, *args: Any) -> Any:
 def _compute(op: Op) -> Compute:
     """Return a function that computes an operation with the same bits as machine code."""
     if op.form == OpForm.UFUNC and op.name in EXACT:
-        found: Compute = op.detail
-        return found
+        compute: Compute = op.detail
+        return compute
     if op.form == OpForm.UFUNC and _library_function(op):
         return _by_library(op)
     if op.form == OpForm.SELECT:
@@ -151,8 +151,8 @@ def _compute(op: Op) -> Compute:
 def _placed(shape: Shape, keys: Sequence[Any], gaps: bool, parts: Sequence[Any]) -> Any:
     """Write each part at its key; where parts may overlap, add the later ones."""
     whole = np.zeros(shape)
-    for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
-        if gaps and place:
+    for index, (key, part) in enumerate(zip(keys, parts, strict=True)):
+        if gaps and index:
             whole[as_index(key)] += part
         else:
             whole[as_index(key)] = part
@@ -173,15 +173,15 @@ def _by_library(op: Op) -> Compute:
     if sum(size > 1 for size in op.shape) > 1:
         raise UnsupportedError("the axis whose elements lie in a vector is not known")
     if host().of_numpy and name in NUMPY:
-        found: Compute = op.detail
-        return found
+        compute: Compute = op.detail
+        return compute
     size, arity = math.prod(op.shape), len(op.reads)
     width = min(host().width, 1 << max(size.bit_length() - 1, 0))
     call = _function((width > 1 and host().vector(name, arity, width)) or name, arity)
 
     def computed(*args: Any) -> Any:
-        numbers = [np.broadcast_to(arg, op.shape).ravel().tolist() for arg in args]
-        return np.array([*map(call, *numbers)]).reshape(op.shape)
+        columns = [np.broadcast_to(arg, op.shape).ravel().tolist() for arg in args]
+        return np.array([*map(call, *columns)]).reshape(op.shape)
 
     return computed
 

@@ -86,16 +86,16 @@ class Functions:
 
         Its scalars are the operands of one lane after the other.
         """
-        found = f"scalars{width}.{name}"
-        if found not in self.texts:
+        symbol = f"scalars{width}.{name}"
+        if symbol not in self.texts:
             vector = self.function(name, arity, width)
-            self.texts[found] = "\n".join(_on_scalars(found, vector, arity, width, self.real))
-        return found
+            self.texts[symbol] = "\n".join(_on_scalars(symbol, vector, arity, width, self.real))
+        return symbol
 
     def of_matrices(self, called: MatrixLoop) -> str:
         """Return the name of a function that calls one of NumPy's loops over matrices."""
-        row, *numbers, stacks = called
-        name = ".".join(map(str, ("matrices", row, *numbers, *stacks)))
+        row, *sizes, stacks = called
+        name = ".".join(map(str, ("matrices", row, *sizes, *stacks)))
         self.declare("void", f"{PREFIX}{called.row}", *["ptr"] * 4)
         if name not in self.texts:
             self.texts[name] = "\n".join(called.code(name))
@@ -147,12 +147,12 @@ class Functions:
             for line in text.splitlines()
             if line.startswith("declare")
         )
-        found = {line.split("@", 1)[1].split("(", 1)[0] for line in declared}
+        symbols = {line.split("@", 1)[1].split("(", 1)[0] for line in declared}
         for suffix in ("", "f"):
-            both = {f"{name}{suffix}" for name in _TOGETHER} <= found
+            both = {f"{name}{suffix}" for name in _TOGETHER} <= symbols
             if both and address(f"sincos{suffix}"):
-                found.add(f"sincos{suffix}")  # LLVM may call it for them
-        return sorted(found)
+                symbols.add(f"sincos{suffix}")  # LLVM may call it for them
+        return sorted(symbols)
 
 
 def _lanes(name: str, scalar: str, arity: int, width: int, real: str) -> Iterator[str]:
@@ -201,12 +201,12 @@ def types(width: int, real: str = "double") -> Mapping[str, str]:
     bits = 8 * SIZES[real]
     suffix = f".v{width}f{bits}" if width > 1 else f".f{bits}"
     single = f"<{width} x float>" if width > 1 else "float"
-    found = {"v": v, "b": b, "c": c, "w": suffix, "single": single}
-    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
-    found.update({name: constant(number, width, real) for name, number in numbers.items()})
-    found["true"] = "splat (i1 true)" if width > 1 else "true"
-    found["false"] = "zeroinitializer" if width > 1 else "false"
-    return found
+    texts = {"v": v, "b": b, "c": c, "w": suffix, "single": single}
+    constants = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
+    texts.update({name: constant(number, width, real) for name, number in constants.items()})
+    texts["true"] = "splat (i1 true)" if width > 1 else "true"
+    texts["false"] = "zeroinitializer" if width > 1 else "false"
+    return texts
 
 
 def function_attributes(bits: int) -> str:
@@ -400,8 +400,8 @@ class OperationWriter:
         """Write an operation, whose result is a float or a truth value."""
         spelling, v = SPELLINGS[name], self.types["v"]
         names = [
-            self.bit(operand) if place in spelling.truths else self.number(operand)
-            for place, operand in enumerate(operands)
+            self.bit(operand) if index in spelling.truths else self.number(operand)
+            for index, operand in enumerate(operands)
         ]
         result = self.name(key, "t")
         if spelling.function:
@@ -415,23 +415,23 @@ class OperationWriter:
 
     def number(self, key: Any) -> str:
         """Return a value as a float."""
-        found = self.numbers.get(key)
-        if found is None:
+        number = self.numbers.get(key)
+        if number is None:
             if key in self.bits:
-                found = self.name(key, "n")
+                number = self.name(key, "n")
                 b, v = self.types["b"], self.types["v"]
-                self.lines.append(f"{found} = uitofp {b} {self.bits[key]} to {v}")
+                self.lines.append(f"{number} = uitofp {b} {self.bits[key]} to {v}")
             else:
-                found = self.loaded(key)
-            self.numbers[key] = found
-        return found
+                number = self.loaded(key)
+            self.numbers[key] = number
+        return number
 
     def bit(self, key: Any) -> str:
         """Return a value as a truth value; every float except 0 is true, nan included."""
-        found = self.bits.get(key)
-        if found is None:
-            number, found = self.number(key), self.name(key, "b")
+        bit = self.bits.get(key)
+        if bit is None:
+            number, bit = self.number(key), self.name(key, "b")
             v, zero = self.types["v"], self.types["zero"]
-            self.lines.append(f"{found} = fcmp une {v} {number}, {zero}")
-            self.bits[key] = found
-        return found
+            self.lines.append(f"{bit} = fcmp une {v} {number}, {zero}")
+            self.bits[key] = bit
+        return bit

@@ -62,12 +62,12 @@ def loop_of(ufunc: Any, types: str) -> int:
     if sys.implementation.name != "cpython" or type(ufunc) is not np.ufunc:
         return 0
     head = _UniversalFunction.from_address(id(ufunc) + object.__basicsize__)
-    known = (ufunc.nin, ufunc.nout, ufunc.ntypes)
-    if (head.nin, head.nout, head.ntypes) != known or types not in ufunc.types:
+    counts = (ufunc.nin, ufunc.nout, ufunc.ntypes)
+    if (head.nin, head.nout, head.ntypes) != counts or types not in ufunc.types:
         return 0
     position = ufunc.types.index(types)
-    found, data = head.functions[position], head.data[position] if head.data else None
-    return 0 if data else found or 0
+    loop, data = head.functions[position], head.data[position] if head.data else None
+    return 0 if data else loop or 0
 
 
 PREFIX = "numpy.linalg."
@@ -142,9 +142,9 @@ class MatrixLoop(NamedTuple):
 
     def code(self, name: str) -> Iterator[str]:
         """Yield a function of LLVM that calls the loop with pointers to operands and result."""
-        for part, numbers in zip(("sizes", "steps"), self.arguments, strict=True):
-            listed = ", ".join(f"i64 {number}" for number in numbers)
-            yield f"@{name}.{part} = private constant [{len(numbers)} x i64] [{listed}]"
+        for part, integers in zip(("sizes", "steps"), self.arguments, strict=True):
+            listed = ", ".join(f"i64 {number}" for number in integers)
+            yield f"@{name}.{part} = private constant [{len(integers)} x i64] [{listed}]"
         pointers = [f"ptr %p{k}" for k in range(len(self.shapes))]
         yield f"define internal void @{name}({', '.join(pointers)}) {{"
         yield f"%all = alloca [{len(pointers)} x ptr], align 8"
@@ -169,8 +169,8 @@ def matrix_loop(row: str) -> int:
     """
     form = MATRICES[row]
     loops: Any = getattr(np.linalg, "_umath_linalg", None)
-    found = loop_of(getattr(loops, form.ufunc, None), "d" * (len(form.axes) - 1) + "->d")
-    return found if found and _has_its_bits(LOOP(found), row) else 0
+    loop = loop_of(getattr(loops, form.ufunc, None), "d" * (len(form.axes) - 1) + "->d")
+    return loop if loop and _has_its_bits(LOOP(loop), row) else 0
 
 
 def _has_its_bits(loop: Any, row: str) -> bool:
@@ -178,13 +178,13 @@ def _has_its_bits(loop: Any, row: str) -> bool:
     call = MatrixLoop(row, 3, 2, (2, 1)[:count])
     regular = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.25], [0.5, 0.25, 2.0]])
     right = np.array([[1.0, 2.0], [0.1, -3.0], [7.0, 1e-3]])
-    given = [np.stack([regular, np.zeros((3, 3))]), right][:count]
+    inputs = [np.stack([regular, np.zeros((3, 3))]), right][:count]
     result = np.empty((2, *call.shapes[-1]))
-    places = [array.ctypes.data for array in (*given, result)]
-    sizes, steps = ((ctypes.c_ssize_t * len(numbers))(*numbers) for numbers in call.arguments)
-    loop((ctypes.c_void_p * len(places))(*places), sizes, steps, None)
-    known = np.array_equal(result[0], MATRICES[row].public(regular, *given[1:]))
-    return known and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
+    addresses = [array.ctypes.data for array in (*inputs, result)]
+    sizes, steps = ((ctypes.c_ssize_t * len(integers))(*integers) for integers in call.arguments)
+    loop((ctypes.c_void_p * len(addresses))(*addresses), sizes, steps, None)
+    equal = np.array_equal(result[0], MATRICES[row].public(regular, *inputs[1:]))
+    return equal and bool((np.isnan(result[1]) if row != "det" else result[1] == 0).all())
 
 
 # --- Fourier transforms: the rows' kernels, on arrays in the memory of machine code --------------
@@ -243,17 +243,17 @@ class Transform(NamedTuple):
         row = _ROWS[self.row]
         params: dict[str, Any] = {"size": self.size} if row is irfft else {}
         axes = (1 - x.ndim,) if row is rfft else (1 - x.ndim, -1)
-        place = out if row is irfft else out.view(np.complex128)[..., 0]
+        target = out if row is irfft else out.view(np.complex128)[..., 0]
         transposed = bool(self.transposed)
-        row.computer(np)(x, axes=axes, rank=x.ndim, transposed=transposed, out=place, **params)
+        row.computer(np)(x, axes=axes, rank=x.ndim, transposed=transposed, out=target, **params)
 
 
-def _run(row: int, transposed: int, before: int, size: int, after: int, *places: int) -> int:
+def _run(row: int, transposed: int, before: int, size: int, after: int, *addresses: int) -> int:
     """Transform the array at one address and write the result to another.
 
     Return 1 if it raised an exception, whose parts are then stored at the third address.
     """
-    source, target, raised = places
+    source, target, raised = addresses
     transform = Transform(row, transposed, before, size, after)
     try:
         shapes = transform.shapes
@@ -261,18 +261,18 @@ def _run(row: int, transposed: int, before: int, size: int, after: int, *places:
             transform.apply(_array(source, shapes[0]), _array(target, shapes[1]))
     except BaseException as error:
         kept = (ctypes.c_void_p * 3).from_address(raised)
-        for place, part in enumerate((type(error), error, error.__traceback__)):
+        for index, part in enumerate((type(error), error, error.__traceback__)):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
-            kept[place] = id(part)
+            kept[index] = id(part)
         return 1
     return 0
 
 
 def _array(start: int, shape: Shape) -> NDArray[np.float64]:
     """Return a view of the memory at an address as an array."""
-    numbers: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
-    found: NDArray[np.float64] = np.frombuffer(numbers, np.float64).reshape(shape)
-    return found
+    memory: Any = (ctypes.c_double * math.prod(shape)).from_address(start)
+    array: NDArray[np.float64] = np.frombuffer(memory, np.float64).reshape(shape)
+    return array
 
 
 @cache
@@ -422,8 +422,8 @@ class Host:
         doubles = width // 2 if single else width
         letter = next((letter for letter, _, lanes in _SETS if lanes == doubles), "")
         name = f"_ZGV{letter}N{width}{'v' * arity}_{function}{'f' * single}"
-        known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
-        return name if known else ""
+        exists = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
+        return name if exists else ""
 
 
 @cache
@@ -469,17 +469,17 @@ def inner_loop(name: str) -> int:
     True
     """
     ufunc = NUMPY[name]
-    found = loop_of(ufunc, "d->d")
-    if not found:
+    loop = loop_of(ufunc, "d->d")
+    if not loop:
         return 0
     x = np.concatenate([np.linspace(1.0, 2.0, 67), np.linspace(-1.0, 1.0, 134), [-800.0, 1e9]])
     y = np.empty_like(x)
     with np.errstate(all="ignore"):
         wanted = ufunc(x)
-        for place in range(len(x)):
-            at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * place, y.ctypes.data + 8 * place)
-            LOOP(found)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
-    return found if y.tobytes() == wanted.tobytes() else 0
+        for index in range(len(x)):
+            at = (ctypes.c_void_p * 2)(x.ctypes.data + 8 * index, y.ctypes.data + 8 * index)
+            LOOP(loop)(at, (ctypes.c_ssize_t * 1)(1), (ctypes.c_ssize_t * 2)(8, 8), None)
+    return loop if y.tobytes() == wanted.tobytes() else 0
 
 
 def _start_of(function: Any) -> int:
@@ -497,8 +497,8 @@ def _library(name: str) -> ctypes.CDLL | None:
 
 @cache
 def _symbol(library: str, name: str) -> int:
-    found = getattr(_library(library), name, None)
-    return _start_of(found) if found else 0
+    function = getattr(_library(library), name, None)
+    return _start_of(function) if function else 0
 
 
 @cache

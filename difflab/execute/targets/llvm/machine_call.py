@@ -53,8 +53,8 @@ def entry(layouts: Layouts) -> int:
     Examples
     --------
     >>> from difflab.execute.targets.llvm.python_objects import layouts
-    >>> found = layouts()
-    >>> found is None or entry(found) == entry(found) > 0
+    >>> offsets = layouts()
+    >>> offsets is None or entry(offsets) == entry(offsets) > 0
     True
     """
     try:
@@ -209,14 +209,14 @@ class MachineCall:
         False if this interpreter cannot, or the instance has another record; then the instance is
         called as before.
         """
-        found = layouts()
-        function = 0 if found is None else entry(found)
-        if found is None or not function or not enable_vectorcall(type(instance)):
+        offsets = layouts()
+        function = 0 if offsets is None else entry(offsets)
+        if offsets is None or not function or not enable_vectorcall(type(instance)):
             return False
         if vars(instance).setdefault("_machine_call", self) is not self:
             return False
         self._owners.append(general)
-        self._set(general=id(general), new_array=found.new_array)
+        self._set(general=id(general), new_array=offsets.new_array)
         set_vectorcall(instance, function, start_of(self._call))  # kept by the attribute
         return True
 

@@ -97,12 +97,12 @@ def _flags_offset() -> int | None:
     True
     """
     kinds = (int, float, str, bytes, tuple, list, dict, set, type, object, Layouts, _Spec)
-    found = [
+    offsets = [
         offset
         for offset in range(_HEADER, type.__sizeof__(object), _WORD)
         if all(_word(id(kind), offset) == kind.__flags__ for kind in kinds)
     ]
-    return found[0] if len(found) == 1 else None
+    return offsets[0] if len(offsets) == 1 else None
 
 
 def _base() -> type:
@@ -166,14 +166,14 @@ def layouts() -> Layouts | None:
 
     Examples
     --------
-    >>> found = layouts()
-    >>> found is None or ctypes.c_double.from_address(id(2.5) + found.number).value == 2.5
+    >>> offsets = layouts()
+    >>> offsets is None or ctypes.c_double.from_address(id(2.5) + offsets.number).value == 2.5
     True
     """
     if VectorcallBase is object:
         return None
     try:
-        found = Layouts(
+        offsets = Layouts(
             type=_WORD,
             size=_HEADER,
             items=tuple.__basicsize__,  # of a tuple without items
@@ -185,7 +185,7 @@ def layouts() -> Layouts | None:
             flags=_HEADER + 48,
             new_array=_maker(),
         )
-        return found if _confirmed(found) else None
+        return offsets if _confirmed(offsets) else None
     except Exception:  # NumPy without these: calls are Python code
         return None
 
@@ -200,10 +200,10 @@ def address_reader() -> Callable[[Any], int]:
     >>> address_reader()(array) == array.ctypes.data
     True
     """
-    found = layouts()
-    if found is None:
+    offsets = layouts()
+    if offsets is None:
         return lambda array: int(array.ctypes.data)
-    word, offset = ctypes.c_size_t.from_address, found.data
+    word, offset = ctypes.c_size_t.from_address, offsets.data
     return lambda array: word(id(array) + offset).value
 
 
@@ -218,7 +218,7 @@ def _maker() -> int:
     return _word(table, _NEW_ARRAY * _WORD)
 
 
-def _confirmed(found: Layouts) -> bool:
+def _confirmed(offsets: Layouts) -> bool:
     """Return whether known objects have these layouts."""
     pair = (object(), "second")
     whole = np.arange(6.0).reshape(2, 3)
@@ -227,36 +227,37 @@ def _confirmed(found: Layouts) -> bool:
     arrays = (np.zeros(()), np.zeros(5), whole, whole.T, whole[:, ::2], frozen)
     return (
         all(
-            ctypes.c_double.from_address(id(number) + found.number).value == number
+            ctypes.c_double.from_address(id(number) + offsets.number).value == number
             for number in (0.25, -3.5)
         )
-        and float.__basicsize__ == found.number + _WORD
-        and _word(id(pair), found.size) == len(pair)
-        and [_word(id(pair), found.items + k * _WORD) for k in (0, 1)] == list(map(id, pair))
-        and all(_is_laid_out(array, found) for array in arrays)
-        and _makes_arrays(found)
+        and float.__basicsize__ == offsets.number + _WORD
+        and _word(id(pair), offsets.size) == len(pair)
+        and [_word(id(pair), offsets.items + k * _WORD) for k in (0, 1)] == list(map(id, pair))
+        and all(_is_laid_out(array, offsets) for array in arrays)
+        and _makes_arrays(offsets)
     )
 
 
-def _is_laid_out(array: Any, found: Layouts) -> bool:
+def _is_laid_out(array: Any, offsets: Layouts) -> bool:
     """Return whether an array has these contents at these offsets."""
     rank, flags = (
-        ctypes.c_int.from_address(id(array) + offset).value for offset in (found.rank, found.flags)
+        ctypes.c_int.from_address(id(array) + offset).value
+        for offset in (offsets.rank, offsets.flags)
     )
-    shape = _word(id(array), found.shape)
+    shape = _word(id(array), offsets.shape)
     return (
-        _word(id(array), found.type) == id(np.ndarray)
-        and _word(id(array), found.data) == array.ctypes.data
+        _word(id(array), offsets.type) == id(np.ndarray)
+        and _word(id(array), offsets.data) == array.ctypes.data
         and rank == array.ndim
         and [_word(shape, k * _WORD) for k in range(rank)] == list(array.shape)
-        and _word(id(array), found.dtype) == id(FLOAT)
+        and _word(id(array), offsets.dtype) == id(FLOAT)
         and flags == array.flags.num
     )
 
 
-def _makes_arrays(found: Layouts) -> bool:
+def _makes_arrays(offsets: Layouts) -> bool:
     """Return whether the function that makes arrays does."""
-    make: Any = ctypes.PYFUNCTYPE(ctypes.py_object, *_NEW_ARRAY_ARGUMENTS)(found.new_array)
+    make: Any = ctypes.PYFUNCTYPE(ctypes.py_object, *_NEW_ARRAY_ARGUMENTS)(offsets.new_array)
     shape = (ctypes.c_ssize_t * 2)(2, 3)
     array = make(np.ndarray, 2, shape, FLOAT.num, None, None, 0, 0, None)
     return type(array) is np.ndarray and array.shape == (2, 3) and array.dtype is FLOAT

@@ -329,12 +329,12 @@ class NativeTarget:
         """Compute a batch so short that copying it is faster than making pointer tables."""
         workspaces = self._batch_workspaces
         workspace = workspaces.pop() if workspaces else self._workspace(self.short_batch_points)
-        for room, value, shape in zip(workspace.inputs, values, self.input_shapes, strict=True):
+        for buffer, value, shape in zip(workspace.inputs, values, self.input_shapes, strict=True):
             aligned = shape == () and len(batch) == 1
-            room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
+            buffer[:, :points] = value if aligned else point_by_point(value, shape, batch).T
         self._run(workspace, points)
-        for store, room in zip(stores, workspace.outputs, strict=True):
-            store[...] = room[:, :points]
+        for store, buffer in zip(stores, workspace.outputs, strict=True):
+            store[...] = buffer[:, :points]
         workspaces.append(workspace)
 
     def _run(self, workspace: BatchWorkspace, points: int) -> None:
@@ -374,10 +374,10 @@ class NativeTarget:
         blocks = -(-count // BLOCK)
         x, y = start_of(points), start_of(out)  # slow to look up, so once
 
-        def work(turns: Iterator[int]) -> None:
-            for turn in turns:
+        def work(indices: Iterator[int]) -> None:
+            for block in indices:
                 # Equal parts: none is shorter than a vector.
-                start, stop = count * turn // blocks, count * (turn + 1) // blocks
+                start, stop = count * block // blocks, count * (block + 1) // blocks
                 starts = x + start * points.strides[0], y + start * out.strides[0]
                 if self._checked:
                     check_rows(np.array(starts[:1]), (stop - start) * points.shape[1], [points])
@@ -394,32 +394,32 @@ class NativeTarget:
         step = self._points_of(ROWS_BYTES)
         blocks = -(-len(points) // step)
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             spaces = self._row_workspaces
             space = spaces.pop() if spaces else self._workspace(step)
-            for turn in turns:
-                x, y = points[turn * step :][:step].T, out[turn * step :][:step].T
+            for block in indices:
+                x, y = points[block * step :][:step].T, out[block * step :][:step].T
                 count = x.shape[1]
                 copy_elements(x, space.x[:, :count])
                 self._run(space, count)
-                for part, room in zip(self.parts, space.outputs, strict=True):
-                    copy_elements(room[:, :count], y[part])
+                for part, buffer in zip(self.parts, space.outputs, strict=True):
+                    copy_elements(buffer[:, :count], y[part])
             spaces.append(space)
 
         share_turns(work, range(blocks), self._workers(len(points), blocks))
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
         """Compute a batch so short that compiling vector code would take longer."""
-        found = [self.point(point) for point in np.concatenate(rows, axis=1)]
+        by_point = [self.point(point) for point in np.concatenate(rows, axis=1)]
         return [
-            np.array([results[place] for results in found], dtype).reshape(batch + shape)
-            for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
+            np.array([results[index] for results in by_point], dtype).reshape(batch + shape)
+            for index, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
         ]
 
     def _memory(self, size: int) -> Array:
         """Return memory of at least `size` elements, which no other thread uses."""
-        found = self._memories.pop() if self._memories else np.empty(0, self.real)
-        return found if len(found) >= size else np.empty(size, self.real)
+        memory = self._memories.pop() if self._memories else np.empty(0, self.real)
+        return memory if len(memory) >= size else np.empty(size, self.real)
 
     def _fill(self, rows: Sequence[Array], stores: Sequence[Array], points: int) -> None:
         """Compute all blocks."""
@@ -427,11 +427,11 @@ class NativeTarget:
         inputs, outputs = InputAddresses.of(rows), OutputAddresses.of(stores)
         blocks = self._blocks(points, inputs.staged)
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             memory = self._memory(size)
             stage = np.empty((inputs.staged, -(-points // blocks)), self.real)
-            for turn in turns:
-                start, stop = points * turn // blocks, points * (turn + 1) // blocks
+            for block in indices:
+                start, stop = points * block // blocks, points * (block + 1) // blocks
                 x, y = inputs.table(stage, start, stop), outputs.table(start)
                 self._check(x, [*rows, stage], y, stores, stop - start)
                 entry.run(start_of(x), start_of(y), start_of(memory), stop - start)
@@ -473,10 +473,10 @@ class NativeTarget:
         )
         if points <= self.short_batch_points:
             workspace = self._workspace(self.short_batch_points)
-            rooms = tuple(
-                room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned)
+            sizes = tuple(
+                part.nbytes for part in (*workspace.inputs, *workspace.outputs, *workspace.owned)
             )
-            return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
+            return MemoryPlan(self.operations, tuple(filter(None, sizes)), 1, results)
         staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
         blocks = self._blocks(points, staged)
         bytes_ = self.real.itemsize

@@ -258,12 +258,12 @@ class PieceWriter(OperationWriter):
             else:
                 self._compute(group[0])
             for op in group:
-                for place in writer.places.get(op.number, ()):
-                    self.store_output(place, op.number)
+                for index in writer.places.get(op.number, ()):
+                    self.store_output(index, op.number)
         if self.piece == 0:
-            for place, value in enumerate(code.outputs):
+            for index, value in enumerate(code.outputs):
                 if value < code.inputs or value in code.known:
-                    self.store_output(place, value)
+                    self.store_output(index, value)
         return self.head, self.body
 
     def _compute(self, op: Op) -> None:
@@ -278,11 +278,11 @@ class PieceWriter(OperationWriter):
         """Write one call for calls of a function; the last fills the lanes that are left."""
         writer, first = self.writer, group[0]
         lanes = [*group, *[group[-1]] * (writer.lanes - len(group))]
-        numbers = [f"{writer.real} {self.number(read)}" for op in lanes for read in op.reads]
+        operands = [f"{writer.real} {self.number(read)}" for op in lanes for read in op.reads]
         called = SPELLINGS[first.name].function
         function = self.functions.on_scalars(called, len(first.reads), writer.lanes)
         address = self._address("%v", writer.slots[first.number], f"v{first.number}")
-        self.body.append(f"call void @{function}({', '.join(numbers)}, ptr {address})")
+        self.body.append(f"call void @{function}({', '.join(operands)}, ptr {address})")
 
     def name(self, key: Any, kind: str) -> str:
         """Return a new name for a value."""
@@ -308,34 +308,34 @@ class PieceWriter(OperationWriter):
         v, align = self.writer.types["v"], self.writer.align
         self.body.append(f"%l{value} = load {v}, ptr {address}, align {align}")
 
-    def store_output(self, place: int, value: int) -> None:
+    def store_output(self, index: int, value: int) -> None:
         """Store an output."""
         writer = self.writer
-        if writer.truths[place]:
+        if writer.truths[index]:
             bytes_ = writer.types["c"]
-            self.body.append(f"%c{place} = zext {writer.types['b']} {self.bit(value)} to {bytes_}")
-            address = self._cell("%y", place, f"y{place}", "i8")
-            self.body.append(f"store {bytes_} %c{place}, ptr {address}, align 1")
+            self.body.append(f"%c{index} = zext {writer.types['b']} {self.bit(value)} to {bytes_}")
+            address = self._cell("%y", index, f"y{index}", "i8")
+            self.body.append(f"store {bytes_} %c{index}, ptr {address}, align 1")
         else:
             typed = self._typed(value)
-            address = self._cell("%y", place, f"y{place}", writer.real)
+            address = self._cell("%y", index, f"y{index}", writer.real)
             self.body.append(f"store {typed}, ptr {address}, align {writer.align}")
 
     def _typed(self, value: int) -> str:
         return f"{self.writer.types['v']} {self.number(value)}"
 
-    def _cell(self, table: str, place: int, name: str, kind: str) -> str:
+    def _cell(self, table: str, index: int, name: str, kind: str) -> str:
         """Return the address of an element of an input or output at the point j."""
         size = self.writer.code.inputs if table == "%x" else len(self.writer.code.outputs)
-        if not 0 <= place < size:
+        if not 0 <= index < size:
             raise ConsistencyError(
-                f"index {place} is outside of table {table}, which has {size} elements"
+                f"index {index} is outside of table {table}, which has {size} elements"
             )
         if self.writer.width == 1:
-            return self._address(table, place, f"a{name}")
+            return self._address(table, index, f"a{name}")
         if name not in self.pointers:
             self.pointers.add(name)
-            self.head.append(f"%g{name} = getelementptr ptr, ptr {table}, i64 {place}")
+            self.head.append(f"%g{name} = getelementptr ptr, ptr {table}, i64 {index}")
             self.head.append(f"%p{name} = load ptr, ptr %g{name}, align 8")
             self.body.append(f"%a{name} = getelementptr {kind}, ptr %p{name}, i64 %j")
         return f"%a{name}"
@@ -404,12 +404,12 @@ class _RowsWriter(PieceWriter):
             self.pointers.add("x")
             address = self._rows_address("x", inputs)
             self.body.append(f"%rows = load {rows}, ptr {address}, align {self.writer.align}")
-        places = [point * inputs + value for point in range(width)]
-        self.body.append(f"%l{value} = {_shuffle(rows, '%rows', 'poison', places)}")
+        indices = [point * inputs + value for point in range(width)]
+        self.body.append(f"%l{value} = {_shuffle(rows, '%rows', 'poison', indices)}")
 
-    def store_output(self, place: int, value: int) -> None:
-        """Record the value of the output of index `place`."""
-        self.results[place] = self.number(value)
+    def store_output(self, index: int, value: int) -> None:
+        """Record the value of the output of index `index`."""
+        self.results[index] = self.number(value)
 
     def _store_rows(self) -> None:
         """Join the outputs to one vector, pair by pair, and store it in the order of the rows."""
@@ -419,8 +419,8 @@ class _RowsWriter(PieceWriter):
             pairs = zip(joined[::2], [*joined[1::2], "poison"], strict=False)
             joined = [self._joined(a, b, size) for a, b in pairs]
             size *= 2
-        places = [place * width + point for point in range(width) for place in range(count)]
-        text = _shuffle(f"<{size} x {real}>", joined[0], "poison", places)
+        indices = [index * width + point for point in range(width) for index in range(count)]
+        text = _shuffle(f"<{size} x {real}>", joined[0], "poison", indices)
         address = self._rows_address("y", count)
         self.body.append(f"%results = {text}")
         self.body.append(
@@ -443,7 +443,7 @@ class _RowsWriter(PieceWriter):
         return f"%a{table}"
 
 
-def _shuffle(kind: str, a: str, b: str, places: list[int]) -> str:
+def _shuffle(kind: str, a: str, b: str, indices: list[int]) -> str:
     """Return the instruction that selects lanes of two concatenated vectors.
 
     Examples
@@ -451,5 +451,5 @@ def _shuffle(kind: str, a: str, b: str, places: list[int]) -> str:
     >>> _shuffle("<4 x double>", "%rows", "poison", [0, 2])
     'shufflevector <4 x double> %rows, <4 x double> poison, <2 x i32> <i32 0, i32 2>'
     """
-    lanes = ", ".join(f"i32 {place}" for place in places)
-    return f"shufflevector {kind} {a}, {kind} {b}, <{len(places)} x i32> <{lanes}>"
+    lanes = ", ".join(f"i32 {index}" for index in indices)
+    return f"shufflevector {kind} {a}, {kind} {b}, <{len(indices)} x i32> <{lanes}>"

@@ -87,7 +87,7 @@ class NumpyTarget:
         self.numbers = isinstance(steps, ScalarProgram)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
-        self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
+        self.dtypes = [self.plan.result_dtype(index) for index in range(len(self.shapes))]
         self.copied = [
             (output, key, int(value))
             for output, values in enumerate(self.plan.outputs)
@@ -112,7 +112,7 @@ class NumpyTarget:
         """
         points = math.prod(batch)
         inputs = self._columns(values, batch, points)
-        stores = [self._store(place, points) for place in range(len(self.shapes))]
+        stores = [self._store(index, points) for index in range(len(self.shapes))]
         self._fill(inputs, stores, points, self.block_size(max(points, whole)))
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
 
@@ -153,11 +153,11 @@ class NumpyTarget:
         """Compute all blocks, of `size` points each."""
         blocks = -(-points // max(size, 1))
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             workspace = self._workspaces.pop() if self._workspaces else _NumpyWorkspace(self.plan)
             with np.errstate(all="ignore"):
-                for turn in turns:
-                    start = turn * size
+                for block in indices:
+                    start = block * size
                     self._block(workspace, inputs, stores, start, min(points, start + size))
             workspace.forget()
             self._workspaces.append(workspace)
@@ -244,10 +244,10 @@ class _NumpyWorkspace:
         for value, slot in self.plan.slots.items():
             shape, dtype = slot[0]
             size = points * math.prod(shape)
-            found = self.buffers.get(slot)
-            if found is None or found.size < size:
-                found = self.buffers[slot] = np.empty(size, dtype)
-            self.values[value] = found[:size].reshape((points, *shape))
+            buffer = self.buffers.get(slot)
+            if buffer is None or buffer.size < size:
+                buffer = self.buffers[slot] = np.empty(size, dtype)
+            self.values[value] = buffer[:size].reshape((points, *shape))
 
     def forget(self) -> None:
         """Drop the references to the caller's arrays and to the results."""

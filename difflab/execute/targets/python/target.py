@@ -92,8 +92,8 @@ class PythonTarget:
     @cached_property
     def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
         """The compiled plain code, which raises if an operation is undefined or overflows."""
-        found: Callable[..., Any] = compiled(self.source, dict(self._plain.names))["point"]
-        return found
+        point: Callable[..., Any] = compiled(self.source, dict(self._plain.names))["point"]
+        return point
 
     def point(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return the flattened outputs at the flattened inputs, which are Python floats."""
@@ -293,8 +293,8 @@ class _PythonWriter:
             first, *others = form.texts
             parts: Parts = [first]
             size = 1
-            for place, enclosed, behind in zip(form.places, form.enclosed, others, strict=True):
-                argument = args[place]
+            for index, enclosed, behind in zip(form.places, form.enclosed, others, strict=True):
+                argument = args[index]
                 operand = inlined.pop(argument, None)
                 if operand is None:
                     parts.append(argument)
@@ -314,7 +314,7 @@ class _PythonWriter:
         """Return how many times each cell appears in the source."""
         forms, cells = self.forms, self.flat.copy()
         for _, row, args, _ in self.program.steps:
-            cells += [args[place] for place in forms[row].places]
+            cells += [args[index] for index in forms[row].places]
         return Counter(cells)
 
     def _text(self, parts: Parts, names: dict[int, str]) -> str:

@@ -111,12 +111,12 @@ class NativeArrays(PointTarget):
             repeated[start:stop] = True
         if len(steps) - np.count_nonzero(repeated) > len(steps) // TURNS:
             return None
-        found = cls.__new__(cls)
+        arrays = cls.__new__(cls)
         try:
-            found._fill(function, scalar_instructions(function, program), False, None)
+            arrays._fill(function, scalar_instructions(function, program), False, None)
         except UnsupportedError:
             return None
-        return found if found.layout.operations * TURNS <= len(steps) else None
+        return arrays if arrays.layout.operations * TURNS <= len(steps) else None
 
     @property
     def truths(self) -> list[bool]:
@@ -160,7 +160,7 @@ class NativeArrays(PointTarget):
         if not all(result.flags.c_contiguous for result in space.results):
             return None
         (table, constants, memory, _), boxes = space.addresses, space.boxes
-        words = [table + space.table.itemsize * place for place in range(program.inputs)]
+        words = [table + space.table.itemsize * index for index in range(program.inputs)]
         return PointCode(
             self.entry_point.address,
             (table, constants, memory),
@@ -196,8 +196,8 @@ class _NativeWorkspace:
         self.table = np.zeros(program.inputs + FAULT, dtype=np.intp)
         self.memory = target.module.memory()
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
-        for place, box in enumerate(self.boxes):
-            self.table[place] = 0 if box is None else box.ctypes.data
+        for index, box in enumerate(self.boxes):
+            self.table[index] = 0 if box is None else box.ctypes.data
         parts = (self.table, target.constants, self.memory)
         x, y, v = (int(part.ctypes.data) for part in parts)
         self.addresses = (x, y, v, 0)
@@ -210,10 +210,10 @@ class _NativeWorkspace:
     def run(self, *args: Any) -> tuple[Any, ...]:
         """Return the results for one float or array per input."""
         alive = []
-        for place, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
+        for index, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
             if box is None:
                 alive.append(np.ascontiguousarray(value))
-                self.table[place] = self.address(alive[-1])
+                self.table[index] = self.address(alive[-1])
             else:
                 box[0] = value
         self.target.entry_point.run(*self.addresses)

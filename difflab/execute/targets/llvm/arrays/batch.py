@@ -71,12 +71,12 @@ class NativeBatch:
             else np.ascontiguousarray(value).reshape(1, -1)
             for value, shape in zip(values, function.input_shapes, strict=True)
         ]
-        found = [np.empty((points, math.prod(shape))) for shape in function.output_shapes]
+        stores = [np.empty((points, math.prod(shape))) for shape in function.output_shapes]
         if points:
-            self._fill([*rows, *found], points)
+            self._fill([*rows, *stores], points)
         return [
             batch_first(np.ascontiguousarray(store.T, bool if truth else float), shape, batch)
-            for store, shape, truth in zip(found, function.output_shapes, self.truths, strict=True)
+            for store, shape, truth in zip(stores, function.output_shapes, self.truths, strict=True)
         ]
 
     def _fill(self, arrays: Sequence[Array], points: int) -> None:
@@ -89,12 +89,12 @@ class NativeBatch:
         blocks = 1 if workers == 1 else min(SHARED * workers, points)
         tables: list[Array] = []
 
-        def work(turns: Iterator[int]) -> None:
+        def work(indices: Iterator[int]) -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
             tables.append(table)
             values = module.memory()
-            for turn in turns:
-                first, last = points * turn // blocks, points * (turn + 1) // blocks
+            for block in indices:
+                first, last = points * block // blocks, points * (block + 1) // blocks
                 table[: len(starts)] = starts + 8 * first * steps
                 x, y, v = (part.ctypes.data for part in (table, constants, values))
                 entry.run(x, y, v, last - first)

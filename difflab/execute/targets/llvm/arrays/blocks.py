@@ -179,9 +179,9 @@ class BlockedNest(JoinedNest):
         """Write a block: its results are loaded, accumulated over some terms, and stored."""
         routine = self.routine
         cells = [(row, piece) for row in range(rows) for piece in parts]
-        places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
+        outputs = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
         before = [
-            routine.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
+            routine.load(out, width) for out, (_, (_, width)) in zip(outputs, cells, strict=True)
         ]
         first = before if self.scale is None else ["zeroinitializer"] * len(cells)
         kinds = [types(width)["v"] for _, (_, width) in cells]
@@ -200,8 +200,8 @@ class BlockedNest(JoinedNest):
                 routine.with_product(there, [total, scales[width]], width)
                 for there, total, (_, (_, width)) in zip(before, after, cells, strict=True)
             ]
-        for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
-            routine.store(result, place, width)
+        for out, (_, (_, width)), result in zip(outputs, cells, after, strict=True):
+            routine.store(result, out, width)
 
     def _at(self, pointer: str, slot: int, row: int, start: int) -> str:
         strides = self.strides[slot]
@@ -217,8 +217,8 @@ class BlockedNest(JoinedNest):
         along, across = strides[self.inner], strides[self.row] if self.row >= 0 else 0
         key = slot, row if across else 0, start if along else 0, width
         if key not in loaded:
-            place = self._at(pointer, slot, row, start)
-            loaded[key] = self.routine.vector(place, along, width)
+            element = self._at(pointer, slot, row, start)
+            loaded[key] = self.routine.vector(element, along, width)
         return loaded[key]
 
     def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
@@ -294,8 +294,8 @@ class DotNest(JoinedNest):
         with routine.carrying_loop(0, whole, width, zeros, kinds) as (counter, sums, after):
             after += self._added(sums, operands, counter, width)
         totals = [routine.folded("add", after[row], width) for row in range(rows)]
-        for place in range(whole, size):
-            totals = self._added(totals, operands, str(place), 1)
+        for index in range(whole, size):
+            totals = self._added(totals, operands, str(index), 1)
         for pointer, total in zip(out, totals, strict=True):
             routine.store(routine.joined("add", routine.load(pointer), total, 1), pointer)
 
@@ -305,11 +305,11 @@ class DotNest(JoinedNest):
         """Return sums with one more vector of terms each."""
         routine = self.routine
         loaded: dict[str, str] = {}
-        found = []
+        totals = []
         for sum_, *pair in zip(sums, *operands, strict=True):
             for pointer in pair:
                 if pointer not in loaded:
                     loaded[pointer] = routine.load(routine.moved(pointer, start), width)
             terms = [loaded[pointer] for pointer in pair]
-            found.append(routine.with_product(sum_, terms, width))
-        return found
+            totals.append(routine.with_product(sum_, terms, width))
+        return totals

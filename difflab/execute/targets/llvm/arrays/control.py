@@ -84,7 +84,7 @@ ASKING = "\n".join(
         "br i1 %raised, label %keep, label %out",
         "keep:",
         f"store i64 {INTERRUPTED}, ptr %fault, align 8",
-        *[f"%p{place} = getelementptr ptr, ptr %fault, i64 {place}" for place in (1, 2, 3)],
+        *[f"%p{index} = getelementptr ptr, ptr %fault, i64 {index}" for index in (1, 2, 3)],
         "call void @PyErr_Fetch(ptr %p1, ptr %p2, ptr %p3)",
         "br label %out",
         "out:",
@@ -189,20 +189,20 @@ class ControlWriter:
         test, body, back = self.called.layouts
         constants = self.args[count : len(sweep.loop.input_shapes)]
         bars = self.args[len(sweep.loop.input_shapes) :]
-        place, room = routine.slot("ptr"), routine.slot("i64")
-        self._reserve(place, "null", str(8 * kept * FIRST))
-        routine.add(f"store i64 {FIRST}, ptr {room}")
-        start = routine.within(self._kept(place, "0", kept), kept, "a loop's first value")
+        memory, capacity = routine.slot("ptr"), routine.slot("i64")
+        self._reserve(memory, "null", str(8 * kept * FIRST))
+        routine.add(f"store i64 {FIRST}, ptr {capacity}")
+        start = routine.within(self._kept(memory, "0", kept), kept, "a loop's first value")
         for source, target, size in zip(
             self.args, self._spread(start, values), values, strict=False
         ):
             routine.copied(source, target, size)
         with self._counted() as (steps, label):
-            old = self._spread(self._kept(place, steps, kept), values)
+            old = self._spread(self._kept(memory, steps, kept), values)
             self._leave_unless(self._tested(test, [*old, *constants]), label)
-            following = self._grown(place, room, steps, kept)
-            old = self._spread(self._kept(place, steps, kept), values)
-            new = self._spread(self._kept(place, following, kept), values)
+            following = self._grown(memory, capacity, steps, kept)
+            old = self._spread(self._kept(memory, steps, kept), values)
+            new = self._spread(self._kept(memory, following, kept), values)
             self._call(body, [*old, *constants, *new])
         self._begin(bars)
         with self._counted() as (counter, label):
@@ -210,11 +210,11 @@ class ControlWriter:
             number = routine.assigned(f"sub i64 {steps}, {counter}")
             number = routine.assigned(f"sub i64 {number}, 1")
             old, new = self._places(counter)
-            value = self._spread(self._kept(place, number, kept), values)
+            value = self._spread(self._kept(memory, number, kept), values)
             self._call(back, [*old, *value, *constants, *new])
         self._end(counter, self._spread(self.memory, self.called.carried))
         routine.functions.declare("void", "free", "ptr")
-        routine.add(f"call void @free(ptr {routine.assigned(f'load ptr, ptr {place}')})")
+        routine.add(f"call void @free(ptr {routine.assigned(f'load ptr, ptr {memory}')})")
 
     # --- values carried from step to step ----------------------------------------------------
 
@@ -223,11 +223,11 @@ class ControlWriter:
         routine = self.routine
         odd = routine.assigned(f"and i64 {counter}, 1")
         old, new = [], []
-        for place, size in zip(self._pairs(), self.called.carried, strict=True):
+        for pointer, size in zip(self._pairs(), self.called.carried, strict=True):
             offset = routine.assigned(f"mul i64 {odd}, {size}")
             rest = routine.assigned(f"sub i64 {size}, {offset}")
-            old.append(routine.moved(place, offset))
-            new.append(routine.moved(place, rest))
+            old.append(routine.moved(pointer, offset))
+            new.append(routine.moved(pointer, rest))
         return old, new
 
     def _pairs(self) -> list[str]:
@@ -237,19 +237,19 @@ class ControlWriter:
 
     def _begin(self, first: Sequence[str]) -> None:
         """Initialize the carried values: the first ones to these values, the others to zeros."""
-        places = list(zip(self._pairs(), self.called.carried, strict=True))
-        for source, (place, size) in zip(first, places, strict=False):
-            self.routine.copied(source, place, size)
-        for place, size in places[len(first) :]:
+        buffers = list(zip(self._pairs(), self.called.carried, strict=True))
+        for source, (pointer, size) in zip(first, buffers, strict=False):
+            self.routine.copied(source, pointer, size)
+        for pointer, size in buffers[len(first) :]:
             for counter in self.routine.loop(0, size, 1) if size else ():
-                self.routine.store("0.0", self.routine.moved(place, counter))
+                self.routine.store("0.0", self.routine.moved(pointer, counter))
 
     def _end(self, steps: str, last: Sequence[str]) -> None:
         """Copy the carried values after the given number of steps."""
-        for source, place, size in zip(
+        for source, pointer, size in zip(
             self._places(steps)[0], last, self.called.carried, strict=True
         ):
-            self.routine.copied(source, place, size)
+            self.routine.copied(source, pointer, size)
 
     def _spread(self, start: str, each: Sequence[int]) -> list[str]:
         """Return pointers to consecutive values of these sizes."""
@@ -258,35 +258,35 @@ class ControlWriter:
 
     # --- memory that grows --------------------------------------------------------------------
 
-    def _kept(self, place: str, number: str, size: int) -> str:
+    def _kept(self, memory: str, number: str, size: int) -> str:
         """Return a pointer to the kept value of this index."""
-        start = self.routine.assigned(f"load ptr, ptr {place}")
+        start = self.routine.assigned(f"load ptr, ptr {memory}")
         return self.routine.moved(start, number, size)
 
-    def _grown(self, place: str, room: str, steps: str, size: int) -> str:
+    def _grown(self, memory: str, capacity: str, steps: str, size: int) -> str:
         """Double the memory if the next value does not fit; return the index of that value."""
         routine = self.routine
         following = routine.assigned(f"add i64 {steps}, 1")
-        full = routine.assigned(f"load i64, ptr {room}")
+        full = routine.assigned(f"load i64, ptr {capacity}")
         fits = routine.assigned(f"icmp ult i64 {following}, {full}")
         label = routine.label()
         routine.add(f"br i1 {fits}, label %kept{label}, label %grow{label}")
         routine.add(f"grow{label}:")
         double = routine.assigned(f"mul i64 {full}, 2")
-        routine.add(f"store i64 {double}, ptr {room}")
+        routine.add(f"store i64 {double}, ptr {capacity}")
         size_in_bytes = routine.assigned(f"mul i64 {double}, {8 * size}")
-        self._reserve(place, routine.assigned(f"load ptr, ptr {place}"), size_in_bytes)
+        self._reserve(memory, routine.assigned(f"load ptr, ptr {memory}"), size_in_bytes)
         routine.add(f"br label %kept{label}")
         routine.add(f"kept{label}:")
         return following
 
-    def _reserve(self, place: str, old: str, size: str) -> None:
+    def _reserve(self, memory: str, old: str, size: str) -> None:
         """Reallocate memory to a size in bytes and store its address."""
         routine = self.routine
         routine.functions.declare("ptr", "realloc", "ptr", "i64")
-        found = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
-        routine.leave_if(routine.assigned(f"icmp eq ptr {found}, null"), NO_MEMORY)
-        routine.add(f"store ptr {found}, ptr {place}")
+        pointer = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
+        routine.leave_if(routine.assigned(f"icmp eq ptr {pointer}, null"), NO_MEMORY)
+        routine.add(f"store ptr {pointer}, ptr {memory}")
 
     # --- calls and jumps ----------------------------------------------------------------------
 
@@ -341,8 +341,8 @@ class ControlWriter:
         ):
             routine.functions.declare(result, name, *arguments)
         routine.functions.texts.setdefault("interrupted", ASKING)
-        turn = routine.assigned(f"and i64 {counter}, {steps - 1}")
-        asks = routine.assigned(f"icmp eq i64 {turn}, {steps - 1}")
+        remainder = routine.assigned(f"and i64 {counter}, {steps - 1}")
+        asks = routine.assigned(f"icmp eq i64 {remainder}, {steps - 1}")
         label = routine.label()
         routine.add(f"br i1 {asks}, label %ask{label}, label %on{label}")
         routine.add(f"ask{label}:")

@@ -284,28 +284,28 @@ class _Expansion:
         self._add(joined(out, self._read(op), op.detail))
 
     def _take(self, op: Op) -> None:
-        places = np.asarray(self.program.known[op.reads[1]], dtype=np.intp)
+        chosen = np.asarray(self.program.known[op.reads[1]], dtype=np.intp)
         out = self._made(op.number, op.shape, FLOAT)
-        self._lookup(GATHER, out, self.views[op.reads[0]], op.detail, places)
+        self._lookup(GATHER, out, self.views[op.reads[0]], op.detail, chosen)
 
-    def _lookup(self, name: str, out: View, x: View, axis: int, places: NDArray[np.intp]) -> None:
+    def _lookup(self, name: str, out: View, x: View, axis: int, chosen: NDArray[np.intp]) -> None:
         """Gather or scatter-add elements at indices along an axis: by runs, or many by a table."""
         whole, packed = (out, x) if name == SCATTER else (x, out)
-        if np.any((places < 0) | (places >= whole.shape[axis])):
+        if np.any((chosen < 0) | (chosen >= whole.shape[axis])):
             raise ConsistencyError(f"a {name} leaves an axis of {whole.shape[axis]}")
-        found = list(islice(_runs(places), MOST_RUNS + 1))
-        if len(found) > MOST_RUNS:
-            self.result.add(looked_up(name, out, x, axis, self._table(places)))
+        runs = list(islice(_runs(chosen), MOST_RUNS + 1))
+        if len(runs) > MOST_RUNS:
+            self.result.add(looked_up(name, out, x, axis, self._table(chosen)))
             return
-        for start, first, step, count in found:
+        for start, first, step, count in runs:
             apart = whole.stretch(axis, first, step, count)
             beside = packed.stretch(axis, start, 1, count)
             adds = name == SCATTER
             self.result.add(copy(apart, beside, "add") if adds else copy(beside, apart))
 
-    def _table(self, places: NDArray[np.intp]) -> int:
+    def _table(self, chosen: NDArray[np.intp]) -> int:
         """Return the number of a table of indices, which lookups of the same indices share."""
-        table = places.astype(np.float64)
+        table = chosen.astype(np.float64)
         key = table.tobytes()
         if key not in self.tables:
             self.tables[key] = self.lowering.unused()
@@ -426,14 +426,14 @@ class _Expansion:
         self._lookup(SCATTER, out, x, axis, chosen)
 
 
-def _runs(places: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
+def _runs(chosen: NDArray[np.intp]) -> Iterator[tuple[int, int, int, int]]:
     """Yield indices as evenly spaced runs: ``(start, first index, step, count)``."""
-    steps = np.diff(places)
+    steps = np.diff(chosen)
     changes = np.flatnonzero(np.diff(steps)) + 1
-    start, size = 0, len(places)
+    start, size = 0, len(chosen)
     while start < size:
         change = np.searchsorted(changes, start, "right")
         stop = int(changes[change]) + 1 if change < len(changes) else size
         step = int(steps[start]) if start + 1 < size else 0
-        yield start, int(places[start]), step, stop - start
+        yield start, int(chosen[start]), step, stop - start
         start = stop

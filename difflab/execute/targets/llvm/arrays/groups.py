@@ -211,16 +211,16 @@ class NestLayout:
     def _arrange(self, number: int, segment: Segment) -> None:
         """Allocate memory for the kept values of a segment."""
         if len(self.cut.segments) == 1 == segment.count:
-            places, self.room = self._shared()
-            self.starts.append((places, self.room))
+            offsets, self.room = self._shared()
+            self.starts.append((offsets, self.room))
             return
-        places = {}
+        offsets = {}
         start, size = self.room, 0
-        for value, room in enumerate(self.cut.sizes[number]):
+        for value, length in enumerate(self.cut.sizes[number]):
             if (number, value) in self.kept:
-                places[value] = start + size
-                size += room
-        self.starts.append((places, size))
+                offsets[value] = start + size
+                size += length
+        self.starts.append((offsets, size))
         self.room += size * segment.count
 
     def _shared(self) -> tuple[dict[int, int], int]:
@@ -233,7 +233,7 @@ class NestLayout:
         used: dict[int, list[int]] = {}
         results: dict[int, int] = {}
         for number, group in enumerate(self.groups[0]):
-            for step in (self.program.code[place] for place in group.steps):
+            for step in (self.program.code[index] for index in group.steps):
                 for ref in (step.out, *step.args):
                     if ref.root not in self.cut.places:
                         continue
@@ -245,18 +245,18 @@ class NestLayout:
         for ref in self.program.outputs:
             if ref.root in self.cut.places:
                 used[self.cut.places[ref.root].value].append(len(self.groups[0]))
-        places: dict[int, int] = {}
+        offsets: dict[int, int] = {}
         ending: dict[int, list[tuple[int, int]]] = {}
         memory, done = _Memory(), 0
         for value, groups in used.items():
             while done < groups[0]:
                 memory.release(ending.pop(done, ()))
                 done += 1
-            start = places[value] = memory.taken(sizes[value])
+            start = offsets[value] = memory.taken(sizes[value])
             read = results.get(value, sizes[value])
             ending.setdefault(groups[0], []).append((sizes[value] - read, start + read))
             ending.setdefault(groups[-1], []).append((read, start))
-        return places, memory.room
+        return offsets, memory.room
 
     @property
     def controls(self) -> list[Subprograms]:
@@ -297,24 +297,24 @@ class NestLayout:
         repeated = segment.count > 1
         nests = [OpenNest(repeated) for _ in variants]
         domain: tuple[int, ...] = ()
-        for place in range(segment.period):
-            each = [(nest, piece[place]) for nest, piece in zip(nests, variants, strict=True)]
+        for index in range(segment.period):
+            each = [(nest, piece[index]) for nest, piece in zip(nests, variants, strict=True)]
             if steps and all(self._opens(step, nest) for nest, step in each):
-                groups.append(Group((place,)))  # before the open nest, which stays open
+                groups.append(Group((index,)))  # before the open nest, which stays open
                 continue
-            own = squeezed(variants[0][place].domain)
+            own = squeezed(variants[0][index].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
             fits = fits and not any(
-                step.alone for step in (variants[0][place], variants[0][steps[-1]])
+                step.alone for step in (variants[0][index], variants[0][steps[-1]])
             )
             if not (fits and all(nest.shares(step) for nest, step in each)):
                 if steps:
                     groups.append(Group(tuple(steps)))
                 steps, domain = [], own
                 nests = [OpenNest(repeated) for _ in variants]
-            steps.append(place)
+            steps.append(index)
             for nest, piece in zip(nests, variants, strict=True):
-                nest.add(piece[place])
+                nest.add(piece[index])
         groups.append(Group(tuple(steps)))
         return groups
 
@@ -340,7 +340,7 @@ class NestLayout:
         The results of a routine go where its caller says.
         """
         kept: set[tuple[int, int]] = set()
-        places, program = self.cut.places, self.program
+        positions, program = self.cut.places, self.program
         for number, segment in enumerate(self.cut.segments):
             home: dict[int, int] = {}
             for group, entry in enumerate(self.groups[number]):
@@ -348,25 +348,25 @@ class NestLayout:
             # A later iteration is like the first of the loop, but the loops that read it are, too.
             for turn in {*range(min(segment.before + 2, segment.count)), segment.count - 1}:
                 made: dict[int, int] = {}
-                for place, step in enumerate(self._piece(segment, turn)):
+                for index, step in enumerate(self._piece(segment, turn)):
                     for ref in step.args:
-                        if made.get(ref.root) != home[place] and ref.root in places:
-                            kept.add(places[ref.root][:2])
+                        if made.get(ref.root) != home[index] and ref.root in positions:
+                            kept.add(positions[ref.root][:2])
                     alone = step.into or step.alone
-                    if alone or made.setdefault(step.out.root, home[place]) != home[place]:
-                        kept.add(places[step.out.root][:2])
+                    if alone or made.setdefault(step.out.root, home[index]) != home[index]:
+                        kept.add(positions[step.out.root][:2])
                     if squeezed(step.domain) and 0 in step.out.strides and not step.into:
-                        kept.add(places[step.out.root][:2])
+                        kept.add(positions[step.out.root][:2])
         for ref in program.outputs:
-            if ref.root in places:
-                kept.add(places[ref.root][:2])
-        return kept - {places[root][:2] for root in range(program.inputs) if root in places}
+            if ref.root in positions:
+                kept.add(positions[ref.root][:2])
+        return kept - {positions[root][:2] for root in range(program.inputs) if root in positions}
 
     def is_kept(self, root: int) -> bool:
         """Return whether a value has memory."""
         return root < self.program.inputs or self.cut.places[root][:2] in self.kept
 
-    def address(self, ref: Ref, turns: Refs | None = None) -> Address:
+    def address(self, ref: Ref, later: Refs | None = None) -> Address:
         """Return the address of an operand, given the operand in this and all later iterations.
 
         Raises
@@ -377,12 +377,12 @@ class NestLayout:
         memories, offsets = self._starts
         memory, start = int(memories[ref.root]), int(offsets[ref.root]) + ref.offset
         name = {_VALUES: "values", _CONSTANTS: "constants"}.get(memory) or f"input {memory}"
-        if turns is None or not len(turns.roots):
+        if later is None or not len(later.roots):
             return Address(name, start, 0)
-        starts = offsets[turns.roots] + turns.offsets
+        starts = offsets[later.roots] + later.offsets
         step = int(starts[1]) - start
         wanted = start + step * np.arange(len(starts))
-        if not ((memories[turns.roots] == memory) & (starts == wanted)).all():
+        if not ((memories[later.roots] == memory) & (starts == wanted)).all():
             raise ConsistencyError(f"an operand in {name} moves by different steps")
         return Address(name, start, step)
 
@@ -394,12 +394,12 @@ class NestLayout:
             return len(self.program.constants)
         return self.program.sizes[int(memory.split()[1])]
 
-    def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
+    def check(self, address: Address, ref: Ref, domain: Shape, count: int) -> None:
         """Raise `ConsistencyError` where an iteration of a nest leaves its memory."""
         if 0 in domain:
             return
         low, high = Ref(ref.root, address.start, ref.strides).reach(domain)
-        moved = address.step * (turns - 1)
+        moved = address.step * (count - 1)
         low, high = low + min(moved, 0), high + max(moved, 0)
         if low < 0 or high >= self.capacity(address.memory):
             raise ConsistencyError(f"a nest over {domain} comes to {low} to {high} of {address}")
@@ -451,8 +451,8 @@ class _Memory:
         """
         smallest = bisect.bisect_left(self.free, (size,))
         if smallest < len(self.free):
-            found, start = self.free.pop(smallest)
-            self.release([(found - size, start + size)])
+            free_size, start = self.free.pop(smallest)
+            self.release([(free_size - size, start + size)])
             return start
         last = [part for part in self.free if sum(part) == self.room]
         start = last[0][1] if last else self.room

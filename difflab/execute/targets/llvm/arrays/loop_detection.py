@@ -108,8 +108,8 @@ def segmented(program: Instructions, *, loops: bool = True) -> Segments:
     ...     for _ in range(20):
     ...         x = np.sin(x) * 0.5
     ...     return x
-    >>> found = segmented(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
-    >>> [(segment.start, segment.period, segment.count) for segment in found.segments]
+    >>> segments = segmented(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
+    >>> [(segment.start, segment.period, segment.count) for segment in segments.segments]
     [(0, 1, 1), (1, 2, 19), (39, 1, 1)]
     """
     return _Segmenter(program).result(loops)
@@ -123,14 +123,14 @@ def equal_stretches(kinds: NDArray[np.int64]) -> list[tuple[int, int, int]]:
     >>> equal_stretches(np.array([7, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 5, 6]))
     [(1, 11, 2)]
     """
-    found = []
+    stretches = []
     for period in _periods(kinds):
         same = kinds[:-period] == kinds[period:]
         edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
         for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             if stop - start >= (LEAST - 1) * period:
-                found.append((start, stop + period, period))
-    return sorted(found, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
+                stretches.append((start, stop + period, period))
+    return sorted(stretches, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
 
 
 def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
@@ -208,19 +208,19 @@ class _Segmenter:
     def result(self, loops: bool) -> Segments:
         """Cut."""
         segments: list[Segment] = []
-        straight = place = 0
+        straight = index = 0
         stretches = equal_stretches(self.kinds) if loops else []
-        while place < len(self.code):
-            found = self._loop(place, stretches, len(segments) + (place > straight))
-            if found is None:
-                place += 1
+        while index < len(self.code):
+            loop = self._loop(index, stretches, len(segments) + (index > straight))
+            if loop is None:
+                index += 1
                 continue
-            if place > straight:
-                self._close(segments, Segment(straight, place - straight, 1))
-            self._close(segments, found)
-            place = straight = found.start + found.period * found.count
-        if place > straight:
-            self._close(segments, Segment(straight, place - straight, 1))
+            if index > straight:
+                self._close(segments, Segment(straight, index - straight, 1))
+            self._close(segments, loop)
+            index = straight = loop.start + loop.period * loop.count
+        if index > straight:
+            self._close(segments, Segment(straight, index - straight, 1))
         places = ValuePositions(self.ordinals, self.where)
         return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
@@ -264,15 +264,15 @@ class _Segmenter:
                     return Segment(place, period, count, before)
         return None
 
-    def _operands(self, place: int, period: int, pieces: range, segment: int) -> _Operands:
+    def _operands(self, index: int, period: int, pieces: range, segment: int) -> _Operands:
         """Return the piece whose value each operand of some pieces reads, or its offset.
 
         The second array states the segment that defines the value, and its index there.
         """
         shape = (len(pieces), period, self.width)
-        rows = slice(place + period * pieces.start, place + period * pieces.stop)
+        rows = slice(index + period * pieces.start, index + period * pieces.stop)
         numbers, own = self.numbers[rows].reshape(shape), self.own[rows].reshape(shape)
-        first, each = self.made[place], self.made[place + period] - self.made[place]
+        first, each = self.made[index], self.made[index + period] - self.made[index]
         inside = own & (numbers >= first)
         known = self.where[:, np.where(own & ~inside, numbers, 0)]
         mine = numbers - first
@@ -345,12 +345,12 @@ def elided(program: Instructions) -> Instructions:
     uses = _Uses(program)
     homes: dict[int, Ref] = {}
     copies: set[int] = set()
-    for place, step in enumerate(program.code):
+    for index, step in enumerate(program.code):
         if step.name != COPY or step.args[0].root in homes:
             continue
-        if uses.is_part(place, step) and uses.is_assembled(step.out.root):
+        if uses.is_part(index, step) and uses.is_assembled(step.out.root):
             homes[step.args[0].root] = step.out
-            copies.add(place)
+            copies.add(index)
     if not homes:
         return program
 
@@ -361,8 +361,8 @@ def elided(program: Instructions) -> Instructions:
         return ref
 
     found = Instructions(program.inputs)
-    for place, step in enumerate(program.code):
-        if place not in copies:
+    for index, step in enumerate(program.code):
+        if index not in copies:
             args = tuple(map(moved, step.args))
             found.code.append(step._replace(out=moved(step.out), args=args))
     return replace(program, code=found.code, outputs=list(map(moved, program.outputs)))
@@ -376,19 +376,19 @@ class _Uses:
         self.writes: dict[int, list[int]] = {}
         self.first_read: dict[int, int] = {}
         self.assembled: dict[int, bool] = {}
-        for place, step in enumerate(program.code):
-            self.writes.setdefault(step.out.root, []).append(place)
+        for index, step in enumerate(program.code):
+            self.writes.setdefault(step.out.root, []).append(index)
             for ref in step.args:
-                self.first_read.setdefault(ref.root, place)
+                self.first_read.setdefault(ref.root, index)
 
-    def is_part(self, place: int, step: Instruction) -> bool:
+    def is_part(self, index: int, step: Instruction) -> bool:
         """Whether a copy is of a whole, complete value, in its order in memory."""
         (source,) = step.args
         writes = self.writes.get(source.root)  # none for inputs and constants
         return (
             not step.into
             and writes is not None
-            and writes[-1] < place
+            and writes[-1] < index
             and source.root >= self.program.inputs
             and source.root not in self.program.truths
             and self.program.sizes[source.root] == math.prod(step.domain)
@@ -402,9 +402,9 @@ class _Uses:
         return self.assembled[root]
 
     def _is_assembled(self, root: int) -> bool:
-        places = self.writes[root]
-        steps = [self.program.code[place] for place in places]
-        if self.first_read.get(root, places[-1]) < places[-1]:
+        writes = self.writes[root]
+        steps = [self.program.code[index] for index in writes]
+        if self.first_read.get(root, writes[-1]) < writes[-1]:
             return False
         if any(step.name != COPY for step in steps):
             return False

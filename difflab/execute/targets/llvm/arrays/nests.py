@@ -48,8 +48,8 @@ def first_written(steps: Sequence[Instruction]) -> dict[int, int]:
     Later instructions read the value from registers; those up to it read it from memory.
     """
     made: dict[int, int] = {}
-    for place, step in enumerate(steps):
-        made.setdefault(step.out.root, place)
+    for index, step in enumerate(steps):
+        made.setdefault(step.out.root, index)
     return made
 
 
@@ -101,28 +101,28 @@ class Vector(OperationWriter):
 
     def write(self) -> None:
         """Write the instructions."""
-        for place, step in enumerate(self.steps):
+        for index, step in enumerate(self.steps):
             read = step.args if step.lookup is None else step.args[:1]
-            keys = [self._key(place, slot, ref) for slot, ref in enumerate(read, 1)]
+            keys = [self._key(index, slot, ref) for slot, ref in enumerate(read, 1)]
             if step.name == IN_ORDER:
-                self._add_in_order(place, step, [self.number(key) for key in keys])
+                self._add_in_order(index, step, [self.number(key) for key in keys])
                 continue
             if step.name in (COPY, GATHER, SCATTER):
                 self.numbers[step.out.root] = self.number(keys[0])
             else:
                 self.operation(step.name, keys, step.out.root, truth=step.truth)
-            if place in self.joined:
-                self.joined[place] = self.number(step.out.root)
-                if place in self.windows:
-                    self._put_window(self.windows[place])
-            elif (place, 0) in self.operands:
-                self._put(step, self.operands[place, 0], self.number(step.out.root))
+            if index in self.joined:
+                self.joined[index] = self.number(step.out.root)
+                if index in self.windows:
+                    self._put_window(self.windows[index])
+            elif (index, 0) in self.operands:
+                self._put(step, self.operands[index, 0], self.number(step.out.root))
 
-    def _key(self, place: int, slot: int, ref: Ref) -> Any:
+    def _key(self, index: int, slot: int, ref: Ref) -> Any:
         """Return the key of an operand's value, which is loaded once."""
-        if self.made.get(ref.root, place) < place:
+        if self.made.get(ref.root, index) < index:
             return ref.root
-        operand = self.operands[place, slot]
+        operand = self.operands[index, slot]
         if operand not in self.numbers:
             self.numbers[operand] = self._loaded(*operand)
         return operand
@@ -324,16 +324,16 @@ class Nest:
         for counter in routine.loop(0, self.domain[axis], 1):
             moved: dict[tuple[int, int], str] = {}
             steps: dict[int, str] = {}
-            for (place, slot), pointer in pointers.items():
-                step = self.steps[place]
+            for (index, slot), pointer in pointers.items():
+                step = self.steps[index]
                 stride = (step.out, *step.args)[slot].squeezed(step.domain).strides[axis]
-                if self.looked.get((place, slot)) == axis:
-                    position = routine.position(routine.moved(pointers[place, 2], counter))
-                    moved[place, slot] = routine.moved(pointer, position, stride)
+                if self.looked.get((index, slot)) == axis:
+                    position = routine.position(routine.moved(pointers[index, 2], counter))
+                    moved[index, slot] = routine.moved(pointer, position, stride)
                     continue
                 if stride and stride not in steps:
                     steps[stride] = routine.assigned(f"mul i64 {counter}, {stride}")
-                moved[place, slot] = routine.moved(pointer, steps[stride]) if stride else pointer
+                moved[index, slot] = routine.moved(pointer, steps[stride]) if stride else pointer
             self._outer(rest, moved)
 
     def _inner(self, pointers: dict[tuple[int, int], str]) -> None:
@@ -426,13 +426,13 @@ class Nest:
                         number = self.routine.joined(step.into, self.routine.load(at), number, 1)
                     self.routine.store(number, at)
 
-    def _table(self, place: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
+    def _table(self, index: int, slot: int, pointers: dict[tuple[int, int], str]) -> str:
         """Return a pointer to the table of an operand's steps along the innermost axis, if any."""
-        looked = self.looked.get((place, slot)) in self.axes[-1:]
-        return pointers[place, 2] if looked else ""
+        looked = self.looked.get((index, slot)) in self.axes[-1:]
+        return pointers[index, 2] if looked else ""
 
-    def _inner_stride(self, place: int, slot: int) -> int:
-        step = self.steps[place]
+    def _inner_stride(self, index: int, slot: int) -> int:
+        step = self.steps[index]
         if not self.axes:
             return 0
         return (step.out, *step.args)[slot].squeezed(step.domain).strides[self.axes[-1]]

@@ -31,11 +31,11 @@ class PanelNest(BlockedNest):
     @cached_property
     def _slots(self) -> tuple[int, int]:
         """Return the operand with the rows and that with the columns; zeros where there is none."""
-        found = [
+        slots = [
             [slot for slot in (1, 2) if self.strides[slot][own] and not self.strides[slot][other]]
             for own, other in ((self.row, self.inner), (self.inner, self.row))
         ]
-        return (found[0][0], found[1][0]) if all(found) else (0, 0)
+        return (slots[0][0], slots[1][0]) if all(slots) else (0, 0)
 
     @property
     def fits(self) -> bool:
@@ -65,29 +65,29 @@ class PanelNest(BlockedNest):
     def _panel(self, pointers: list[str], terms: int, columns: int, bounded: str) -> None:
         """Copy a panel, and write its products with all rows."""
         routine, (rows, panel) = self.routine, self._slots
-        room = routine.within(routine.room(TERMS * self.columns), TERMS * self.columns, "a panel")
-        self._copied(pointers[panel], room, terms, columns)
-        scale = self._scaled(room, terms * columns, bounded)
+        buffer = routine.within(routine.room(TERMS * self.columns), TERMS * self.columns, "a panel")
+        self._copied(pointers[panel], buffer, terms, columns)
+        scale = self._scaled(buffer, terms * columns, bounded)
         domain = self.domain[self.row], terms, columns
         row, along = self.strides[rows][self.row], self.strides[rows][self.along]
         strides = [[self.strides[0][self.row], 0, 1], [row, along, 0], [0, columns, 1]]
         nest = BlockedNest(routine, self.step, domain, strides, 2, scale)
-        nest.write([pointers[0], pointers[rows], room])
+        nest.write([pointers[0], pointers[rows], buffer])
 
-    def _copied(self, source: str, room: str, terms: int, columns: int) -> None:
+    def _copied(self, source: str, buffer: str, terms: int, columns: int) -> None:
         """Pack a panel contiguously."""
         routine, (_, panel) = self.routine, self._slots
         along, across = self.strides[panel][self.along], self.strides[panel][self.inner]
         width = routine.host.width
         if terms * columns % width:  # elements behind the last ones are read as well
-            behind = routine.moved(room, terms * columns // width * width)
+            behind = routine.moved(buffer, terms * columns // width * width)
             routine.store("zeroinitializer", behind, width)
         for counter in routine.loop(0, terms, 1):
             term = routine.moved(source, counter, along)
-            place = routine.moved(room, counter, columns)
+            target = routine.moved(buffer, counter, columns)
             for start, lanes in pieces(columns, width):
-                numbers = routine.vector(routine.moved(term, start, across), across, lanes)
-                routine.store(numbers, routine.moved(place, start), lanes)
+                vector = routine.vector(routine.moved(term, start, across), across, lanes)
+                routine.store(vector, routine.moved(target, start), lanes)
 
     # --- subnormal numbers ------------------------------------------------------------------
 
@@ -100,20 +100,20 @@ class PanelNest(BlockedNest):
         for row in routine.loop(0, self.domain[self.row], 1):
             first = routine.moved(pointer, row, row_stride)
             before = routine.assigned(f"load i64, ptr {largest}")
-            (found,) = self._extremes(("umax",), [before], first, terms, stride, 1)
-            routine.add(f"store i64 {found}, ptr {largest}")
-        found = routine.assigned(f"load i64, ptr {largest}")
-        return routine.assigned(f"icmp ult i64 {found}, {_LARGE}")
+            (magnitude,) = self._extremes(("umax",), [before], first, terms, stride, 1)
+            routine.add(f"store i64 {magnitude}, ptr {largest}")
+        magnitude = routine.assigned(f"load i64, ptr {largest}")
+        return routine.assigned(f"icmp ult i64 {magnitude}, {_LARGE}")
 
-    def _scaled(self, room: str, size: int, bounded: str) -> str:
+    def _scaled(self, buffer: str, size: int, bounded: str) -> str:
         """Scale a panel that has subnormal numbers; return the factor of its sums."""
         routine = self.routine
         width = routine.host.width
         starts = [_integers(-1, width), _integers(0, width)]
-        found = self._extremes(("umin", "umax"), starts, room, -(-size // width), width, width)
+        extremes = self._extremes(("umin", "umax"), starts, buffer, -(-size // width), width, width)
         least, largest = (
             self._reduced(name, number, width)
-            for name, number in zip(("umin", "umax"), found, strict=True)
+            for name, number in zip(("umin", "umax"), extremes, strict=True)
         )
         tiny = routine.assigned(f"icmp ult i64 {least}, {_TINY}")
         small = routine.assigned(f"icmp ult i64 {largest}, {_LARGE}")
@@ -124,9 +124,9 @@ class PanelNest(BlockedNest):
         routine.add(f"scale{label}:")
         v, factor = types(width)["v"], constant(2.0**_SCALE, width)
         for counter in routine.loop(0, size, width):
-            place = routine.moved(room, counter)
-            number = routine.assigned(f"fmul {v} {routine.load(place, width)}, {factor}")
-            routine.store(number, place, width)
+            pointer = routine.moved(buffer, counter)
+            number = routine.assigned(f"fmul {v} {routine.load(pointer, width)}, {factor}")
+            routine.store(number, pointer, width)
         routine.add(f"br label %scaled{label}")
         routine.add(f"scaled{label}:")
         back, one = constant(2.0**-_SCALE, 1), constant(1.0, 1)
@@ -150,11 +150,11 @@ class PanelNest(BlockedNest):
         kinds = [kind] * len(names)
         with routine.carrying_loop(0, count, 1, starts, kinds) as (counter, before, after):
             value = routine.load(routine.moved(pointer, counter, stride), width)
-            found = self._magnitude(value, width)
+            magnitude = self._magnitude(value, width)
             for name, there in zip(names, before, strict=True):
-                one = found
+                one = magnitude
                 if name == "umin":
-                    one = routine.assigned(f"sub {kind} {found}, {_integers(1, width)}")
+                    one = routine.assigned(f"sub {kind} {magnitude}, {_integers(1, width)}")
                 operands = f"{kind} {there}, {kind} {one}"
                 after.append(routine.assigned(f"call {kind} @llvm.{name}.{suffix}({operands})"))
         return after

@@ -59,8 +59,8 @@ class RecurrenceNest:
         with loop as (counter, (before,), after):
             term = routine.load(routine.moved(terms, counter, strides[1]))
             if coefficients:
-                place = routine.assigned(f"sub i64 {counter}, 1")
-                factor = routine.load(routine.moved(coefficients[0], place, strides[2]))
+                previous = routine.assigned(f"sub i64 {counter}, 1")
+                factor = routine.load(routine.moved(coefficients[0], previous, strides[2]))
                 value = routine.with_product(term, [factor, before], 1)
             else:
                 value = routine.joined(RECURRENCES[self.step.name], before, term, 1)

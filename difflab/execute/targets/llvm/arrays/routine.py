@@ -163,10 +163,10 @@ class Routine:
             return self.spread(self.load(pointer), width)
         return self.together([self.load(self.moved(pointer, k * stride)) for k in range(width)])
 
-    def together(self, numbers: Sequence[str]) -> str:
+    def together(self, elements: Sequence[str]) -> str:
         """Return a vector of scalars."""
-        v, last = types(len(numbers))["v"], "poison"
-        for lane, number in enumerate(numbers):
+        v, last = types(len(elements))["v"], "poison"
+        for lane, number in enumerate(elements):
             last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
         return last
 
@@ -177,8 +177,8 @@ class Routine:
     def gathered(self, pointer: str, stride: int, table: str, width: int) -> str:
         """Return the elements at the indices of a table, in units of `stride` from a pointer."""
         lanes = [self.position(self.moved(table, lane)) for lane in range(width)]
-        numbers = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
-        return self.together(numbers) if width > 1 else numbers[0]
+        elements = [self.load(self.moved(pointer, lane, stride)) for lane in lanes]
+        return self.together(elements) if width > 1 else elements[0]
 
     def spread(self, number: str, width: int) -> str:
         """Return a vector with a scalar in each lane."""
@@ -274,15 +274,15 @@ class Routine:
         v, b = types(width)["v"], types(width)["b"]
         name = f"llvm.masked.store.v{width}f64.p0"
         for half in (0, 1):  # the second store begins one early, so that it ends with a number
-            place = self.moved(pointer, half * (width - 1))
-            self._check(place, width)
+            target = self.moved(pointer, half * (width - 1))
+            self._check(target, width)
             lanes = ["i32 poison"] * width
             for lane in range(width // 2):
                 lanes[2 * lane + half] = f"i32 {lane + half * (width // 2)}"
             mask = ", ".join(f"i1 {int(lane % 2 == half)}" for lane in range(width))
             spread = f"shufflevector {v} {number}, {v} poison, <{width} x i32> <{', '.join(lanes)}>"
-            found = self.assigned(spread)
-            self.add(f"call void @{name}({v} {found}, ptr {place}, i32 8, {b} <{mask}>)")
+            shuffled = self.assigned(spread)
+            self.add(f"call void @{name}({v} {shuffled}, ptr {target}, i32 8, {b} <{mask}>)")
 
     def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
         """Return a pointer whose accesses are bounds-checked against a region, in checked code.
@@ -363,11 +363,11 @@ class Routine:
         code = self.layout.program.code
         first = segment.start + turn * segment.period
         for group in groups:
-            steps = [code[first + place] for place in group.steps]
+            steps = [code[first + index] for index in group.steps]
             later = [range(0)] * len(steps)
             if turn == segment.before:
                 stop = segment.start + segment.period * segment.count
-                later = [range(first + place, stop, segment.period) for place in group.steps]
+                later = [range(first + index, stop, segment.period) for index in group.steps]
             self.module.operations += len(steps)
             if isinstance(steps[0].called, Subprograms):
                 ControlWriter(self, steps[0], later[0]).write()
@@ -392,9 +392,9 @@ class Routine:
         """Call a Fourier transform, and exit with its exception if it raised one."""
         self.functions.declare("i32", FOURIER_SYMBOL, *["i64"] * len(transform), *["ptr"] * 3)
         raised = self.assigned("getelementptr ptr, ptr %fault, i64 1")
-        numbers = [f"i64 {number}" for number in transform]
+        integers = [f"i64 {number}" for number in transform]
         pointers = [f"ptr {name}" for name in (source, target, raised)]
-        failed = self.assigned(f"call i32 @{FOURIER_SYMBOL}({', '.join([*numbers, *pointers])})")
+        failed = self.assigned(f"call i32 @{FOURIER_SYMBOL}({', '.join([*integers, *pointers])})")
         self.leave_if(self.assigned(f"icmp ne i32 {failed}, 0"), INTERRUPTED)
 
     def pointer(self, address: Address) -> str:
@@ -416,18 +416,18 @@ class Routine:
             for slot, (ref, domain) in enumerate(step.accesses())
         ]
 
-    def operand(self, name: str, ref: Ref, domain: Shape, turns: Refs) -> str:
+    def operand(self, name: str, ref: Ref, domain: Shape, later: Refs) -> str:
         """Return a pointer to an operand; in all iterations it stays inside its memory."""
         layout = self.layout
-        address = layout.address(ref, turns)
-        layout.check(address, ref, domain, max(len(turns.roots), 1))
+        address = layout.address(ref, later)
+        layout.check(address, ref, domain, max(len(later.roots), 1))
         pointer = self.pointer(address)
         if not self.checked:
             return pointer
         user = f"{name} over {domain} at {ref}"
         if address.memory == "constants":  # from iteration to iteration another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
-        root = layout.address(Ref(ref.root, 0, ()), Refs(turns.roots, 0 * turns.offsets))
+        root = layout.address(Ref(ref.root, 0, ()), Refs(later.roots, 0 * later.offsets))
         size = layout.program.sizes[ref.root]
         return self.within(pointer, size, user, self.pointer(root))
 
@@ -488,11 +488,11 @@ class Module:
         pointers = range(self.layout.program.inputs)
         main = Routine(self, NestLayout.empty(), "run")
         for counter in main.loop(0, "%n", 1):
-            places = [
+            addresses = [
                 main.moved(f"%p{number}", main.assigned(f"mul i64 {counter}, %s{number}"))
                 for number in pointers
             ]
-            main.call(self.layout, places, "%v")
+            main.call(self.layout, addresses, "%v")
         steps = []
         for number in pointers:
             steps.append(f"%r{number} = getelementptr i64, ptr %x, i64 {len(pointers) + number}")
@@ -526,9 +526,9 @@ class Module:
 
     def routine(self, layout: NestLayout) -> Routine:
         """Return the routine of a function that a control instruction calls."""
-        found = self._routines.get(layout)
-        if found is None:
-            found = Routine(self, layout, f"routine{len(self._routines)}")
-            self._routines[layout] = found
-            found.write()
-        return found
+        routine = self._routines.get(layout)
+        if routine is None:
+            routine = Routine(self, layout, f"routine{len(self._routines)}")
+            self._routines[layout] = routine
+            routine.write()
+        return routine
