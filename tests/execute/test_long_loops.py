@@ -16,7 +16,7 @@ from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.counts import LONG
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
-from difflab.lab.study.cases import Case
+from difflab.lab.study.cases import StudyCase
 from difflab.lab.study.judging import timed
 from difflab.methods.protocol import Problem
 from difflab.report.trace.trace import trace
@@ -116,7 +116,7 @@ def test_a_comparison_over_a_domain_gives_methods_values_that_are_machine_code(
 
 
 def test_times_of_a_study_run_no_turn_in_python(no_long_runs: None) -> None:
-    case = Case(RELAXED, {"x": 0.25}, ("finite-central", "reverse"), RELAXED, repeats=1)
+    case = StudyCase(RELAXED, {"x": 0.25}, ("finite-central", "reverse"), RELAXED, repeats=1)
     assert all(times.blocks for times in timed(case, case.methods).values())
 
 
