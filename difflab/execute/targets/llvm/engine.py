@@ -6,7 +6,6 @@ import ctypes
 import hashlib
 import os
 import tempfile
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -162,14 +161,7 @@ def load(
     text: str, symbols: Sequence[str], host: Host, operations: int, *, soon: bool = False
 ) -> CompiledModule:
     """Return a compiled module with a function ``run``; the arguments are those of `linked`."""
-    found = CompiledModule(linked(text, symbols, host, operations, soon=soon))
-    _LATEST.append(found)
-    return found
-
-
-_LATEST: deque[CompiledModule] = deque(maxlen=16)
-"""The latest modules: unloading one takes 0.1 ms, here beside the calls, not where a function ends.
-"""
+    return CompiledModule(linked(text, symbols, host, operations, soon=soon))
 
 
 def linked(
