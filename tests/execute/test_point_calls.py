@@ -296,7 +296,7 @@ def test_a_library_that_fails_changes_nothing(monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: Any) -> Any:
         raise OSError("a broken library")
 
-    monkeypatch.setattr("difflab.execute.targets.llvm.engine.linked", broken)
+    monkeypatch.setattr("difflab.execute.targets.llvm.engine._joined", broken)
     fast = seed()
     first = bits(fast(2.0, 5.0))
     assert not went_over(fast, 2.0, 5.0)
