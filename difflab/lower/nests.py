@@ -441,5 +441,5 @@ class Instructions:
         ends, integers = (
             np.frombuffer(column, np.int64) for column in (self.code.ends, self.code.integers)
         )
-        found = ends[places.start : places.stop : places.step] + 2 * slot
-        return Refs(integers[found], integers[found + 1])
+        starts = ends[places.start : places.stop : places.step] + 2 * slot
+        return Refs(integers[starts], integers[starts + 1])

@@ -166,7 +166,7 @@ def _alternating(places: Sequence[Any], length: int) -> list[tuple[list[int], in
     """
     ranges = [range(length)[slice(*place)] for place in places]
     order = sorted(range(len(places)), key=lambda number: ranges[number].start)
-    found, begin = [], 0
+    rounds, begin = [], 0
     while order:
         step = max(ranges[order[0]].step, 1)
         numbers, order = order[:step], order[step:]
@@ -175,9 +175,9 @@ def _alternating(places: Sequence[Any], length: int) -> list[tuple[list[int], in
         if [ranges[number] for number in numbers] != [whole[k::step] for k in range(step)]:
             return None
         count, more = divmod(total, step)
-        found += [(numbers, 0, count), (numbers[:more], count, 1)]
+        rounds += [(numbers, 0, count), (numbers[:more], count, 1)]
         begin += total
-    return [each for each in found if each[0] and each[2]]
+    return [each for each in rounds if each[0] and each[2]]
 
 
 _ROWS: Mapping[Primitive, _Nests] = {

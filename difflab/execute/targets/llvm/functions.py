@@ -107,13 +107,13 @@ class Functions:
 
     def spelled(self, template: str, width: int) -> str:
         """Return a template with its types and the functions that it calls, without operands."""
-        found = self._spelled.get((template, width))
-        if found is None:
+        text = self._spelled.get((template, width))
+        if text is None:
             called = {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
             kinds = types(width, self.real)
-            found = template.format("{0}", "{1}", "{2}", r="{r}", **kinds, **called)
-            self._spelled[template, width] = found
-        return found
+            text = template.format("{0}", "{1}", "{2}", r="{r}", **kinds, **called)
+            self._spelled[template, width] = text
+        return text
 
     def _scalar(self, name: str, arity: int) -> str:
         if self.host.of_numpy and name in NUMPY:

@@ -360,12 +360,12 @@ def elided(program: Instructions) -> Instructions:
             ref = Ref(home.root, home.offset + ref.offset, ref.strides)
         return ref
 
-    found = Instructions(program.inputs)
+    shorter = Instructions(program.inputs)
     for index, step in enumerate(program.code):
         if index not in copies:
             args = tuple(map(moved, step.args))
-            found.code.append(step._replace(out=moved(step.out), args=args))
-    return replace(program, code=found.code, outputs=list(map(moved, program.outputs)))
+            shorter.code.append(step._replace(out=moved(step.out), args=args))
+    return replace(program, code=shorter.code, outputs=list(map(moved, program.outputs)))
 
 
 class _Uses:

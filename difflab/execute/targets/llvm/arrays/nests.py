@@ -396,16 +396,16 @@ class Nest:
         """
         offsets = {place: self.steps[place].out.offset for place in window}
         first = min(offsets, key=offsets.__getitem__)
-        found: dict[int, str] = {}
+        values: dict[int, str] = {}
         for place, offset in offsets.items():
             ahead = offset - offsets[first]
             if ahead and place != window[0]:
-                found[place] = self.routine.spread("-0.0", width)
+                values[place] = self.routine.spread("-0.0", width)
             elif ahead:
                 there = [self.routine.moved(pointers[first, 0], lane) for lane in range(ahead)]
                 lanes = ["-0.0"] * (width - ahead) + list(map(self.routine.load, there))
-                found[place] = self.routine.together(lanes)
-        return found
+                values[place] = self.routine.together(lanes)
+        return values
 
     def _behind(
         self,
