@@ -380,6 +380,9 @@ class Refs(NamedTuple):
     offsets: NDArray[np.int64]
 
 
+_NO_REFS = Refs(*np.empty((2, 0), np.int64))
+
+
 class _Sizes(dict[int, int]):
     """The number of elements of each value; those without an entry are scalars."""
 
@@ -438,6 +441,8 @@ class Instructions:
 
     def refs(self, places: range, slot: int) -> Refs:
         """Return the result, slot 0, or an operand of instructions that differ in these only."""
+        if not places:  # outside of loops
+            return _NO_REFS
         ends, integers = (
             np.frombuffer(column, np.int64) for column in (self.code.ends, self.code.integers)
         )

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 Entry = TypeVar("Entry")
 _SMALL = 32_768
-"""Entries from which a sequence becomes columns."""
+"""Entries from which a sequence is columns only."""
 _CHUNK = 4096
 """Entries of columns that are split, or made anew, at a time."""
 
 
 class Records(Sequence[Entry], Generic[Entry]):
-    """An append-only sequence of records; its entries are made anew whenever they are read.
+    """An append-only sequence of records; entries of a long one are made anew when they are read.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Records(Sequence[Entry], Generic[Entry]):
     >>> pairs = Records(lambda pair: (pair[0], pair[1:]), lambda name, integers: (name, *integers))
     >>> pairs.append(("a", 1, 2))
     >>> pairs.append(("a", 3))
-    >>> pairs, pairs[1], pairs.ends.tolist(), pairs.samples
+    >>> pairs, pairs[1], pairs.ends.tolist(), pairs.firsts
     ([('a', 1, 2), ('a', 3)], ('a', 3), [0, 2, 3], [('a', 1, 2)])
     """
 
@@ -58,6 +58,7 @@ class Records(Sequence[Entry], Generic[Entry]):
         self._firsts: list[int] = []
         self._kinds, self._ends, self._integers = array("i"), array("q", [0]), array("q")
         self._recent: list[Entry] = []
+        self._before = 0  # entries before the recent ones: in columns only
         self._most = _SMALL
 
     def append(self, entry: Entry) -> None:
@@ -65,11 +66,13 @@ class Records(Sequence[Entry], Generic[Entry]):
         self._recent.append(entry)
         if len(self._recent) >= self._most:
             self._settle()
-            self._most = _CHUNK
+            self._recent.clear()
+            self._before, self._most = len(self._kinds), _CHUNK
 
     def _settle(self) -> None:
         """Add the recent entries to the columns."""
-        for template, integers in map(self.split, self._recent):
+        for entry in self._recent[len(self._kinds) - self._before :]:
+            template, integers = self.split(entry)
             kind = self._kind_of.setdefault(template, len(self._firsts))
             if kind == len(self._firsts):
                 self._templates.append(template)
@@ -77,7 +80,6 @@ class Records(Sequence[Entry], Generic[Entry]):
             self._kinds.append(kind)
             self._integers.extend(integers)
             self._ends.append(len(self._integers))
-        self._recent.clear()
 
     @property
     def kinds(self) -> array[int]:
@@ -110,30 +112,43 @@ class Records(Sequence[Entry], Generic[Entry]):
         self._firsts = list(map(kinds.index, range(len(templates))))
         self._kinds = array("i", kinds)
         self._ends, self._integers = array("q", ends.tobytes()), array("q", integers.tobytes())
+        if len(kinds) < _SMALL:
+            self._recent = list(self._between(0, len(kinds)))
+        else:
+            self._before = len(kinds)
+
+    @property
+    def firsts(self) -> list[Entry]:
+        """The first entry of each template."""
+        self._settle()
+        return list(map(self.__getitem__, self._firsts))
 
     @property
     def samples(self) -> list[Entry]:
-        """A few entries, the first of each template among them; these only once in columns."""
-        return [*map(self.__getitem__, self._firsts), *self._recent]
+        """A few entries, the first of each template among them."""
+        firsts = [self[first] for first in self._firsts if first < self._before]
+        return [*firsts, *self._recent]
 
     def __len__(self) -> int:
-        return len(self._kinds) + len(self._recent)
+        return self._before + len(self._recent)
 
     def __getitem__(self, index: Any) -> Any:  # an entry, or a list of them
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
-            if step == 1:
-                self._settle()
-                return list(self._between(start, stop))
-            return [self[place] for place in range(start, stop, step)]
+            if step != 1:
+                return [self[place] for place in range(start, stop, step)]
+            if start >= self._before:
+                return self._recent[start - self._before : stop - self._before]
+            self._settle()
+            return list(self._between(start, stop))
         place = range(len(self))[index]
-        if place >= len(self._kinds):
-            return self._recent[place - len(self._kinds)]
+        if place >= self._before:
+            return self._recent[place - self._before]
         integers = self._integers[self._ends[place] : self._ends[place + 1]]
         return self.join(self._templates[self._kinds[place]], tuple(integers))
 
     def __iter__(self) -> Iterator[Entry]:
-        return chain(self._between(0, len(self._kinds)), self._recent)
+        return chain(self._between(0, self._before), self._recent)
 
     def _between(self, start: int, stop: int) -> Iterator[Entry]:
         join, templates = self.join, self._templates

@@ -123,7 +123,7 @@ def scalar_instructions(function: Function, program: ScalarProgram) -> Instructi
     integers = np.stack([roots[values], offsets[values]], axis=-1)
     templates = [
         (op.name, (), "", op.dtype == BOOL, None, None, ((),) * (1 + len(op.reads)))
-        for op in records.samples
+        for op in records.firsts
     ]
     result.code.adopt(templates, records.kinds, 2 * np.array(records.ends), integers)
     for number, value in code.known.items():
