@@ -284,7 +284,7 @@ class NestLayout:
         """The scalar operations of a run; loops whose steps are not known count as one step."""
         code = self.program.code
         counts = np.bincount(code.kinds).tolist()
-        return sum(step.work * count for step, count in zip(code.samples, counts, strict=True))
+        return sum(step.work * count for step, count in zip(code.firsts, counts, strict=True))
 
     # --- groups -----------------------------------------------------------------------------
 
