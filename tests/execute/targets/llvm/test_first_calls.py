@@ -74,11 +74,13 @@ def test_a_choice_between_numbers_is_as_long_as_its_vector() -> None:
         assert bits(first(point)) == bits(native(point))
 
 
+@pytest.mark.parametrize("apart", [1, 5])  # 1: the parts are joined in registers; 5: in memory
 @pytest.mark.parametrize("n", [40, 42, 45, 47])
-def test_functions_beside_sums_into_places(n: int) -> None:
+def test_functions_beside_sums_into_places(n: int, apart: int) -> None:
     """The last elements of a sum into places are added in narrower vectors, alone."""
     f = dl.parse(
-        f"x: [{n}]\na = 2*x[1:]\nb = 3*x[:-1]\nw = scatter(a at [1:], b at [:-1], [{n}])\n"
+        f"x: [{n}]\na = 2*x[{apart}:]\nb = 3*x[:-{apart}]\n"
+        f"w = scatter(a at [{apart}:], b at [:-{apart}], [{n}])\n"
         "[w, sin(a), exp(b), tanh(a), log1p(b^2)]"
     )
     schedule = Schedule.of(f)
