@@ -161,8 +161,8 @@ class _Scheduler:
         self.spare = len(self.graph)
         self.by_key: dict[Any, int] = {}
         self.same: dict[int, int] = {}
-        rows = self.graph.primitives
-        self.multiplication = rows.index(multiply) + FIRST_ROW if multiply in rows else -1
+        opcodes = {row: opcode for opcode, row in enumerate(self.graph.primitives, FIRST_ROW)}
+        self.multiplication, self.powers = opcodes.get(multiply, -1), opcodes.get(power, -1)
 
     def steps(self) -> Iterator[Step]:
         """Yield the steps in order; the schedule is complete when the iterator is exhausted."""
@@ -171,7 +171,7 @@ class _Scheduler:
         params = [dict(entry) for entry in graph.param_table]
         all_args, ends = tuple(graph.args.tolist()), graph.starts.tolist()
         opcodes = graph.opcode.tolist()
-        repeats = power in rows and self._repeats(opcodes, all_args, ends)
+        repeats = self.powers >= 0 and self._repeats(opcodes, all_args, ends)
         columns = zip(opcodes, graph.param_ids.tolist(), strict=True)
         for node, (opcode, param) in enumerate(columns):
             if opcode < FIRST_ROW:
@@ -196,11 +196,10 @@ class _Scheduler:
 
     def _repeats(self, opcodes: list[int], all_args: tuple[int, ...], ends: list[int]) -> bool:
         """Whether powers may repeat a product: nodes of a graph differ, but two are of one base."""
-        powers = self.graph.primitives.index(power) + FIRST_ROW
         bases = [
             all_args[first]
             for opcode, first in zip(opcodes, ends, strict=False)
-            if opcode == powers
+            if opcode == self.powers
             or (opcode == self.multiplication and all_args[first] == all_args[first + 1])
         ]
         return len(set(bases)) < len(bases)
