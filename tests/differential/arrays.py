@@ -223,6 +223,7 @@ def surroundings(program: Program) -> Iterator[None]:
                 stack.enter_context(patch.multiple("difflab.execute.targets.llvm.target", **sizes))
                 where = "difflab.execute.targets.llvm.arrays.expansion"
                 stack.enter_context(patch.multiple(where, MOST_RUNS=1))
+                stack.enter_context(patch.multiple("difflab.lower.records", _SMALL=8, _CHUNK=3))
         yield
 
 

@@ -31,6 +31,7 @@ from difflab.execute.targets.llvm.target import NativeTarget
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.language import parse
+from difflab.lower import records
 from tests.differential.bounds import Bounded, bounded, exact_row
 from tests.differential.formulas import VARIABLES, Formula, formulas
 from tests.differential.search import Family
@@ -127,7 +128,8 @@ def check_target(function: Function, points: Array, target: str) -> None:
         single = np.concatenate([flat(fast(*point), 1) for point in points.T.tolist()])
         assert_near("python at a point", single, expected, bound, points, function.inputs)
     if fast.reason.startswith("native"):
-        with patch.multiple(writer, LEAST=0, WINDOW=40):
+        few = {"LEAST": 0, "WINDOW": 40, "PIECE": 2, "MOST_PIECES": 2}
+        with patch.multiple(writer, **few), patch.multiple(records, _SMALL=8, _CHUNK=3):
             run = NativeTarget(copies(program, count), [(count, function.n)], 1)
             joined = flat(tuple(run.point(points.T.ravel())), count)
         assert_near(

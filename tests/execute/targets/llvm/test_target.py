@@ -18,6 +18,7 @@ from difflab.execute import choice
 from difflab.execute.lower.schedule import ScalarProgram
 from difflab.execute.targets.llvm import engine, libraries, target, writer
 from difflab.execute.targets.llvm.target import NativeTarget
+from difflab.lower import records
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 
@@ -207,6 +208,10 @@ def test_calls_that_depend_on_one_another_come_one_after_the_other(
     monkeypatch.setattr(writer, "WINDOW", window)
     monkeypatch.setattr(writer, "LEAST", 0)
     monkeypatch.setattr(writer, "PIECE", 5)
+    if window == 50:  # columns only, and several modules
+        monkeypatch.setattr(writer, "MOST_PIECES", 3)
+        monkeypatch.setattr(records, "_SMALL", 8)
+        monkeypatch.setattr(records, "_CHUNK", 3)
     rng = np.random.default_rng(5)
     lines = [f"v{k} = x[{k}]" for k in range(10)]
     for k in range(10, 150):
